@@ -12,7 +12,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -108,13 +108,18 @@ def table(results: Results) -> str:
     for name, found in subjects.items():
         measured.setdefault(found["about"], []).append(name)
     places = [f"Measured {about}: {', '.join(names)}." for about, names in measured.items()]
-    notes = [f"- {note}" for note in (*_notes(subjects), *places)]
-    return "\n".join(["| | ours | goal |", "|---|---|---|", *map(_line, rows), "", score, "", *notes])
-
-
-def _notes(subjects: dict[str, Any]) -> Iterator[str]:
-    for found in subjects.values():
-        yield from found["notes"]
+    notes = [note for found in subjects.values() for note in found["notes"]]
+    return "\n".join(
+        [
+            "| | ours | goal |",
+            "|---|---|---|",
+            *map(_line, rows),
+            "",
+            score,
+            "",
+            *(f"- {note}" for note in [*notes, *places]),
+        ]
+    )
 
 
 def _line(row: Row) -> str:

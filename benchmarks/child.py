@@ -3,7 +3,6 @@
 import importlib
 import json
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 
@@ -22,18 +21,12 @@ def main(name: str, scale: Scale) -> None:
 
 
 def progress(name: str) -> Callable[[str], None]:
-    """One line that changes on a terminal; elsewhere a line now and then."""
-    written = 0.0
+    """One line that changes on a terminal; elsewhere nothing."""
 
     def say(text: str) -> None:
-        nonlocal written
-        line = f"{name:10}{text}"
         if sys.stderr.isatty():
-            sys.stderr.write(f"\r\x1b[K{line[:100]}")
-        elif time.monotonic() - written > 5:
-            written = time.monotonic()
-            sys.stderr.write(f"{line}\n")
-        sys.stderr.flush()
+            sys.stderr.write(f"\r\x1b[K{name:10}{text}"[:100])
+            sys.stderr.flush()
 
     return say
 

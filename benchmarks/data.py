@@ -156,17 +156,16 @@ class Project:
             shutil.copyfile(self.root / "captured" / Path(file).name, self.root / file)
 
 
-def project(folder: Path, count: int, base_url: str = "http://127.0.0.1:1", *, loose: bool = True) -> Project:
+def project(folder: Path, count: int, *, loose: bool = True) -> Project:
     """`count` baselines of about 2 KB, one a file as `capture` writes them. With two placeholders and an
-    ignore rule each, unless they shall be literal."""
+    ignore rule each, unless they shall be literal. `configure` names the server."""
     made = Project(folder / "project", folder / "answers", count)
     made.make_folders()
-    configure(made, base_url)
     for number, file in enumerate(made.files):
-        (made.root / "captured" / Path(file).name).write_text(baseline_text(number, loose=loose), "utf-8")
-        (made.answers / f"{number}.json").write_text(
-            json.dumps(body(number, seed=2 if loose else 1)), "utf-8"
-        )
+        text = dump_yaml(baseline(number, loose=loose))
+        (made.root / "captured" / Path(file).name).write_text(text, "utf-8")
+        answer = json.dumps(body(number, seed=2 if loose else 1))
+        (made.answers / f"{number}.json").write_text(answer, "utf-8")
     made.restore()
     return made
 
@@ -212,7 +211,3 @@ def baseline(number: int, *, loose: bool) -> Record:
             "failure_count": 0,
         },
     }
-
-
-def baseline_text(number: int, *, loose: bool) -> str:
-    return dump_yaml(baseline(number, loose=loose))

@@ -49,9 +49,6 @@ class Engine:
     once: Callable[[], Spent]
     at_most: float = float("inf")
 
-    def has_enough(self, done: Sequence[Spent]) -> bool:
-        return bool(done) and sum(one.wall for one in done) >= self.at_most
-
 
 Times = Mapping[str, Sequence[Spent]]
 
@@ -67,7 +64,8 @@ def in_turn(
     try:
         for number in range(rounds):
             for engine in engines:
-                if engine.has_enough(spent[engine.name]) or engine.name in (given_up or {}):
+                has_enough = sum(one.wall for one in spent[engine.name]) >= engine.at_most
+                if has_enough or engine.name in (given_up or {}):
                     continue
                 say(f"round {number + 1} of {rounds}: {engine.name}")
                 try:

@@ -2,6 +2,7 @@
 find a wrong body among ten before it is measured."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -55,18 +56,15 @@ def _engines(tools: Sequence[Tool], folder: Path, checks: Checks) -> Iterator[En
         yield whole(
             tool.name,
             tool.argv(here),
-            _all_passed(tool, len(checks.bodies)),
+            partial(_passes_all, tool, len(checks.bodies)),
             cwd=str(here),
             env=tool.settings(here),
             at_most=MOST_SECONDS,
         )
 
 
-def _all_passed(tool: Tool, count: int) -> Any:
-    def right(ended: Ended) -> bool:
-        return ended.exit_code == 0 and tool.passes(ended.output) == count
-
-    return right
+def _passes_all(tool: Tool, count: int, ended: Ended) -> bool:
+    return ended.exit_code == 0 and tool.passes(ended.output) == count
 
 
 def _fails(tool: Tool, folder: Path, url: str, bodies: Sequence[Any]) -> None:

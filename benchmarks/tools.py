@@ -127,24 +127,13 @@ def _script(body: Any) -> str:
 
 
 def _stepci(folder: Path, checks: Checks) -> None:
-    tests = {
-        f"t{number}": {
-            "steps": [
-                {
-                    "name": str(number),
-                    "http": {
-                        "url": checks.address(number),
-                        "method": "GET",
-                        "check": {"status": 200, "json": body},
-                    },
-                }
-            ]
-        }
-        for number, body in enumerate(checks.bodies)
-    }
-    (folder / "workflow.yml").write_text(
-        json.dumps({"version": "1.1", "name": "checks", "tests": tests}), "utf-8"
-    )
+    tests = {}
+    for number, body in enumerate(checks.bodies):
+        check = {"status": 200, "json": body}
+        http = {"url": checks.address(number), "method": "GET", "check": check}
+        tests[f"t{number}"] = {"steps": [{"name": str(number), "http": http}]}
+    workflow = {"version": "1.1", "name": "checks", "tests": tests}
+    (folder / "workflow.yml").write_text(json.dumps(workflow), "utf-8")
 
 
 def _promptfoo(folder: Path, checks: Checks) -> None:

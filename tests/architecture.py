@@ -35,7 +35,7 @@ OWNERS = {
     "jsonschema": "graders.by_schema",
     "markdown_it": "graders.by_function",
     "referencing": "graders.by_schema",
-    "jinja2": "report.html.page moving.promptfooasserts",
+    "jinja2": "report.html.page",
     "markupsafe": "report.html.page",
     "regex": "placeholders.table",
     "jsonpath_ng": "values.jsonpath",

@@ -45,18 +45,6 @@ Type = Literal[
 TYPES: tuple[str, ...] = get_args(Type)
 JUDGE, PROGRAM, RUBRIC = "llm_judge", "code_judge", "rubric"
 
-_CHECKS = ("contains", "contains_any", "contains_all", "equals", "regex", "is_json", "starts_with")
-_OTHER_TYPES = {
-    **dict.fromkeys(_CHECKS, "a code_judge; in our own form {type: code, config: {method: contains, …}}"),
-    "execution_metrics": "each limit by itself: latency, cost, token_usage",
-    "code_grader": "code_judge",
-    "llm_grader": "llm_judge",
-    "rubrics": "rubric, with `rubrics:`",
-    "agent_judge": "llm_judge",
-    "expected_messages": "tool_trajectory, mode in_order, with the calls as `expected`",
-}
-"""Types of other versions of AgentV, and what to use here instead."""
-
 
 class Evaluator(Struct, forbid_unknown_fields=False):
     """What every evaluator states. Its other keys are those of its type."""
@@ -152,12 +140,9 @@ def read_evaluator(raw: Json, at: Path, files: NamedFiles) -> tuple[Grader | Non
     stated: dict[str, Json] = {}
     if isinstance(raw, dict):
         raw = stated = {key: value for key, value in raw.items() if value is not None}
-    head, head_problems = schema.read_as(Evaluator, raw)
-    type = stated.get("type")
     problems = schema.Mistakes()
-    for problem in head_problems:
-        other_type = _OTHER_TYPES.get(str(type).replace("-", "_")) if problem.at == ("type",) else None
-        problems.append(structs.replace(problem, hint=f"here it is {other_type}") if other_type else problem)
+    head = problems.take(schema.read_as(Evaluator, raw))
+    type = stated.get("type")
     if type not in TYPES:
         return None, problems
     config = {key: value for key, value in stated.items() if key not in Evaluator.__struct_fields__}
@@ -173,7 +158,7 @@ def _read_config(type: str, config: dict[str, Json], at: Path, files: NamedFiles
     if type == "composite":
         return _read_composite(config, at, files)
     if type == RUBRIC or (type == JUDGE and "rubrics" in config):
-        return read_rubric(config, None)
+        return read_rubric(config)
     problems: list[Problem] = []
     if type == PROGRAM:  # all keys that are not settings are passed to the program
         own = config.get("config", {})
@@ -476,9 +461,6 @@ def _add_case(
     for keys, name, hint in _NEEDED:
         if all(raw.get(key) is None for key in keys):
             problems.append(Problem("BK780", f"a case without {name}", hint, at=()))
-    if facts.expected_outcome is not None and facts.outcome is not None:
-        message = "both `expected_outcome` and `outcome` are given"
-        problems.append(Problem("BK780", message, "keep `expected_outcome`", at=("outcome",)))
     question_at, asked, new_problems = _read_message_field(facts, INPUTS, messages.USER, shared.files)
     problems += new_problems
     _, answered, new_problems = _read_message_field(facts, OUTPUTS, messages.ASSISTANT, shared.files)
@@ -537,7 +519,7 @@ def _read_graders(facts: EvalCase, shared: SharedFacts) -> tuple[list[Grader], l
         evaluators = [structs.replace(grader, at=()) for grader in shared.evaluators]
     if facts.rubrics is None:
         return [*([DEFAULT_EVALUATOR] if evaluators is None else evaluators)], problems
-    rubric = problems.take(read_rubric({"rubrics": facts.rubrics}, None))
+    rubric = problems.take(read_rubric({"rubrics": facts.rubrics}))
     if rubric is None:
         return [], problems
     grader = Grader(RUBRIC, "model", rubric, required=False, at=("rubrics",), config_at=())

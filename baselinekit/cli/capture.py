@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from baselinekit.cli import options as cli, recipes, screen
-from baselinekit.cli.clients import real_context, with_models, with_progress
+from baselinekit.cli import options as cli, recipes
+from baselinekit.cli.clients import asking
 from baselinekit.cli.recipes import ManyOptions, StoringOptions, typed_record
+from baselinekit.cli.screen import Output, can_ask, complain, problem_document, say
 from baselinekit.commands import capture as capturing
 from baselinekit.commands.capture import slug
 from baselinekit.commands.importing import Batch, summarize, worst_of
@@ -20,11 +21,12 @@ from baselinekit.importers.curl import NAMES, is_curl
 from baselinekit.importers.drafts import DraftRecipe, ImportedFile
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.templating import with_names
-from baselinekit.learning.varying import MOST_VALUES, Volatile
+from baselinekit.learning.varying import MOST_VALUES, UnlearnablePlace, Volatile
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Edit, Json
 from baselinekit.report.differences import shorten_pair
 from baselinekit.report.next_commands import check_commands, rule_commands
+from baselinekit.report.wording import first_of
 from baselinekit.secrets.variables import names_in
 from baselinekit.store.project import CONFIG_NAME
 from baselinekit.store.reading import parse_record
@@ -33,64 +35,44 @@ from baselinekit.structs import replace
 from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun, list_first, mask_and_clip, no_mask
 
-# The report of `capture --repeat`: each path that varies, its placeholder, and the reason.
+# What was learnt of replays: each path that varies, its placeholder, and the reason.
 
 
-_MOST_PATHS = 40
+MOST_LINES = 80
 _MOST_NAMED = 3
 _LONGEST_VALUE = 38
 _LONGEST_TEMPLATE = 160
 
 
-def describe_captured(captured: capturing.Captured, is_counted: bool) -> Iterator[str]:
-    """The lines below the one with a baseline's id. Replays that agree are only mentioned if `--repeat` was
-    given (`is_counted`)."""
+def describe_captured(captured: capturing.Captured) -> Iterator[str]:
+    """The lines about a new baseline."""
+    yield f"captured {captured.id} -> {captured.file}   {recipes.describe_output(captured.output)}"
     if captured.lookalikes:
-        yield screen.safe_line(f"  note: {describe_lookalikes(captured.lookalikes, captured.replays)}")
-    count = len(captured.learnt) + len(captured.unlearnt)
-    if not count and (captured.replays == 1 or not is_counted):
-        return
-    paths, varies = count_noun(count, "path"), "they agree"
-    if captured.replays == 1:
-        are_moments = all("of now" in volatile.proposal.reason for volatile, _ in captured.learnt)
-        content_kind = "a moment of now" if are_moments else "what is made anew each time"
-        varies = f"{paths} hold{'s' * (count == 1)} {content_kind}"
-    elif count:
-        varies = f"{paths} var{'ies' if count == 1 else 'y'}"
-    unlearnt = f", {len(captured.unlearnt)} of them without a placeholder" if captured.unlearnt else ""
-    yield f"  {count_noun(captured.replays, 'replay')}: {varies}{unlearnt}"
-    for volatile, place in captured.learnt[:_MOST_PATHS]:
-        yield from describe_learnt(volatile, place)
-    if len(captured.learnt) > _MOST_PATHS:
-        yield f"  … and {len(captured.learnt) - _MOST_PATHS:,} more"
+        names = list_first([render(one.path) for one in captured.lookalikes], _MOST_NAMED)
+        hint = "--placeholder-like ids stores placeholders"
+        yield f"  note: looks like an id, and is compared as it came: {names}; {hint}"
+    if count := len(captured.learnt) + len(captured.unlearnt):
+        unlearnt = f", {len(captured.unlearnt)} without a placeholder" if captured.unlearnt else ""
+        replays = count_noun(captured.replays, "replay")
+        yield f"  {replays}: {count_noun(count, 'varying path')}{unlearnt}"
+    yield from describe_learnt(captured.learnt)
+    yield from (f"  note: {note}" for note in captured.notes)
 
 
-def describe_learnt(volatile: Volatile, source: Place | None) -> Iterator[str]:
-    """A path with its new placeholder, the reason, and examples of the values seen there. Of a long text only
-    the surroundings of its placeholders are shown."""
-    rows = f" in {len(volatile.places)} rows" if len(volatile.places) > 1 else ""
-    place = f"   {source.file}:{source.line}" if source else ""
-    text, value = volatile.proposal.text, volatile.values[0]
-    if len(text) > _LONGEST_TEMPLATE and isinstance(value, str):
-        text, _ = shorten_pair(text, value)
-    yield screen.safe_line(f"  {render(volatile.path)}{rows}  {text}{place}")
-    values = [_short(value) for value in volatile.values[:MOST_VALUES]]
-    ellipsis = ", …" if len(volatile.values) > MOST_VALUES else ""
-    is_cut_alike = len(values) > 1 and len(set(values)) == 1 and values[0].endswith("…")
-    # long texts that differ only after the cut look alike, and are not shown
-    examples = "" if is_cut_alike else f": {', '.join(values)}{ellipsis}"
-    yield screen.safe_line(f"    {volatile.proposal.reason}{examples}")
-
-
-def describe_lookalikes(lookalikes: Sequence[Volatile], replays: int) -> str:
-    """Describe values that look like ids but are stored as they are."""
-    names = list_first([render(lookalike.path) for lookalike in lookalikes], _MOST_NAMED)
-    looks, was, compared = "look like ids", "were", "they are compared as they came"
-    if len(lookalikes) == 1:
-        looks, was, compared = "looks like an id", "was", "it is compared as it came"
-    times = "twice" if replays == 2 else "each time"
-    repetition = f" and {was} the same {times}" if replays > 1 else ""
-    return f"{names} {looks}{repetition}: {compared}; --placeholder-like ids stores placeholders"
+def describe_learnt(learnt: Iterable[tuple[Volatile, Place | None]]) -> Iterator[str]:
+    """Each path with its new placeholder and the place in the file; the reason, and values seen there. Of a
+    long text only the surroundings of its placeholders are shown."""
+    lines = []
+    for volatile, source in learnt:
+        rows = f" in {len(volatile.places)} rows" if len(volatile.places) > 1 else ""
+        place = f"   {source.file}:{source.line}" if source else ""
+        text, value = volatile.proposal.text, volatile.values[0]
+        if len(text) > _LONGEST_TEMPLATE and isinstance(value, str):
+            text, _ = shorten_pair(text, value)
+        lines.append(f"  {render(volatile.path)}{rows}  {text}{place}")
+        values = ", ".join(map(_short, volatile.values[:MOST_VALUES]))
+        lines.append(f"    {volatile.proposal.reason}: {values}")
+    return first_of(lines, MOST_LINES, "line")
 
 
 def _short(value: Json) -> str:
@@ -98,48 +80,33 @@ def _short(value: Json) -> str:
     return mask_and_clip(text, _LONGEST_VALUE, no_mask, counted=False)
 
 
-def refusals(captured: Sequence[capturing.Captured]) -> list[BaselinekitError]:
-    """Errors about paths that vary without a placeholder: the file is written, but a compare will fail
-    there."""
-    problems = [
-        Problem("BK527", f"{render(found.path)} varies: {found.message}", found.hint, place)
-        for baseline in captured
-        for found, place in baseline.unlearnt
-    ]
-    return [CannotReplay(*problems)] if problems else []
-
-
-def learnt_as_json(volatile: Volatile) -> dict[str, Json]:
-    return lookalike_as_json(volatile) | {
-        "values": list(volatile.values[:MOST_VALUES]),
-        "places": [render(place) for place in volatile.places],
+def learnt_as_json(volatile: Volatile, place: Place | None = None) -> dict[str, Json]:
+    return {
+        "path": render(volatile.path),
+        "placeholder": volatile.proposal.text,
+        "reason": volatile.proposal.reason,
+        "values": [*volatile.values[:MOST_VALUES]],
+        "places": [*map(render, volatile.places)],
+        "line": place and place.line,
     }
 
 
-def lookalike_as_json(volatile: Volatile) -> dict[str, Json]:
-    proposal = volatile.proposal
-    return {"path": render(volatile.path), "placeholder": proposal.text, "reason": proposal.reason}
+def unlearnt_as_json(found: UnlearnablePlace, place: Place | None = None) -> dict[str, Json]:
+    facts: dict[str, Json] = {"path": render(found.path), "kind": found.kind, "line": place and place.line}
+    return facts | {"what": found.message, "mend": found.hint}
 
 
 def document(captured: capturing.Captured) -> dict[str, Json]:
     """A captured baseline as JSON, for `--json`."""
-    facts: dict[str, Json] = {"id": captured.id, "file": captured.file, "seconds": round(captured.seconds, 3)}
-    if captured.lookalikes:
-        facts["lookalikes"] = [*map(lookalike_as_json, captured.lookalikes)]
-    if captured.replays == 1 and not captured.learnt:
-        return facts
-    learnt = [learnt_as_json(found) | {"line": place and place.line} for found, place in captured.learnt]
-    refused = [
-        {
-            "path": render(found.path),
-            "kind": found.kind,
-            "what": found.message,
-            "mend": found.hint,
-            "line": place and place.line,
-        }
-        for found, place in captured.unlearnt
-    ]
-    return facts | {"replays": captured.replays, "volatile": learnt, "refused": refused}
+    return {
+        "id": captured.id,
+        "file": captured.file,
+        "seconds": round(captured.seconds, 3),
+        "replays": captured.replays,
+        "lookalikes": [*map(learnt_as_json, captured.lookalikes)],
+        "volatile": [learnt_as_json(*found) for found in captured.learnt],
+        "refused": [unlearnt_as_json(*found) for found in captured.unlearnt],
+    }
 
 
 # The pipeline of every capture. A single request is a batch of one.
@@ -153,30 +120,23 @@ def capture_batch(
     recording: cli.RecordingOptions,
 ) -> int:
     """Read what is to be captured, show it (`--dry-run`) or replay and store it, and report."""
-    batch = read()
-    if not many.dry_run and _write_base_url(batch, many, storing):
+    out, batch = storing.output, read()
+    if not many.dry_run and _write_base_url(batch, many, out):
         batch = read()
     if not batch.new:
-        if batch.failed > len(batch.problems) or (batch.problems and (batch.known or batch.unsafe)):
-            _print_notes(batch, storing, many)
+        out.say(*_notes(batch))
         raise _nothing_error(batch)
     if many.dry_run:
-        _preview(batch, storing, many)
-        return _finish(batch, capturing.CaptureResults((), []), storing)
-    asking = batch.asking or batch.project
+        _preview(batch, out)
+        return _finish(batch, capturing.CaptureResults((), []))
+    project = batch.asking or batch.project
     for url in _unnamed(batch.project, [new.draft.current for new in batch.new]) if many.allow else ():
-        asking = replace(asking, trust=asking.trust.allowing(url))
-    action = "" if storing.is_silent else "replaying"
-    with real_context() as context, with_progress(context, action) as context:
-        context = with_models(context, asking, recording)
-        outcome = capturing.capture(asking, batch.new, replace(settings, jobs=many.jobs), context)
+        project = replace(project, trust=project.trust.allowing(url))
+    with asking(project, recording, "" if out.is_silent else "replaying") as context:
+        outcome = capturing.capture(project, batch.new, replace(settings, jobs=many.jobs), context)
     if outcome.done:
-        ids = {baseline.id for baseline in outcome.done}
-        new = [new for new in batch.new if new.draft.id in ids]
-        _report(batch, new, outcome, storing, many)
-        if not outcome.left:
-            _offer_to_name(batch.project, [one.draft.current for one in new], many.allow, storing)
-    return _finish(batch, outcome, storing)
+        _report(batch, outcome, many, out)
+    return _finish(batch, outcome)
 
 
 def _nothing_error(batch: Batch) -> BaselinekitError:
@@ -185,32 +145,26 @@ def _nothing_error(batch: Batch) -> BaselinekitError:
     if batch.known:
         hint = "to accept new answers: baselinekit refresh ID --replay"
         return InvalidInput(Problem("BK520", "everything there is captured already", hint))
-    if batch.unsafe:
-        each = "the only request" if batch.unsafe == 1 else f"each of the {batch.unsafe:,} requests"
-        return NothingSelected(Problem("BK509", f"{each} there may write", "--unsafe sends them"))
-    hint = "choose others with --host and --type, such as --type text"
-    return NothingSelected(Problem("BK509", "no answer there is of the types that are chosen", hint))
+    hint = "--unsafe sends what may write; --host and --type choose others"
+    return NothingSelected(Problem("BK509", "there is nothing to capture", hint))
 
 
-def _preview(batch: Batch, storing: StoringOptions, many: ManyOptions) -> None:
+def _preview(batch: Batch, out: Output) -> None:
     """Print what would be captured."""
-    project = batch.project
-    requests = [(new, _describe_request(project, new.draft.current)) for new in batch.new]
-    if storing.as_json:
-        rows: list[Json] = [
-            {"id": new.draft.id, "request": asked, "at": new.place and str(new.place), "notes": [*new.notes]}
-            for new, asked in requests
-        ]
-        _show_json({"would_capture": rows}, batch, batch.problems)
-        return
-    available = {*project.scope.secrets, *project.scope.values}
-    for new, request in requests:
-        names = _in_braces(available.intersection(names_in(new.draft.current)))
-        place = f"   ({new.place})" if new.place else ""
-        screen.line(screen.safe_line(f"{new.draft.id}   {request}{names and f', with {names}'}{place}"))
-        for note in new.notes:
-            screen.line(f"  note: {screen.safe(note)}")
-    _print_notes(batch, storing, many)
+    rows: list[dict[str, Any]] = [
+        {
+            "id": new.draft.id,
+            "request": _describe_request(batch.project, new.draft.current),
+            "at": new.place and str(new.place),
+            "notes": [*new.notes],
+        }
+        for new in batch.new
+    ]
+    out.document({"would_capture": [*rows], **_left_out(batch, batch.problems)})
+    for row in rows:
+        place = f"   ({row['at']})" if row["at"] else ""
+        out.say(f"{row['id']}   {row['request']}{place}", *(f"  note: {note}" for note in row["notes"]))
+    out.say(*_notes(batch, f"{len(batch.new):,} would be captured"))
 
 
 def _describe_request(project: Project, recipe: Recipe) -> str:
@@ -219,68 +173,40 @@ def _describe_request(project: Project, recipe: Recipe) -> str:
     return kind.target(recipe, project.redactor.mask, base)
 
 
-def _report(
-    batch: Batch,
-    new: Sequence[capturing.NewBaseline],
-    outcome: capturing.CaptureResults,
-    storing: StoringOptions,
-    many: ManyOptions,
-) -> None:
-    """Print what was captured. `new`: those of the batch that were captured."""
-    project, done = batch.project, outcome.done
-    declared = _declare_secrets(project, new, many.write_config)
-    if storing.as_json:
-        rows: dict[str, Json] = {"captured": [document(baseline) for baseline in done]}
-        if outcome.left:
-            rows["not_reached"] = outcome.left
-        _show_json(rows, batch, [*batch.problems, *outcome.errors])
-        return
-    if storing.quiet:
-        return
+def _report(batch: Batch, outcome: capturing.CaptureResults, many: ManyOptions, out: Output) -> None:
+    """Print what was captured, and what comes next."""
+    project, done, errors = batch.project, outcome.done, outcome.errors
+    ids = {baseline.id for baseline in done}
+    batch = replace(batch, new=[new for new in batch.new if new.draft.id in ids])
+    asked = [new.draft.current for new in batch.new]
+    declared = _declare_secrets(project, asked, many.write_config)
+    left_out = _left_out(batch, [*batch.problems, *errors])
+    out.document({"captured": [*map(document, done)], "not_reached": outcome.left, **left_out})
     for baseline in done:
-        output = recipes.describe_output(baseline.output)
-        screen.line(screen.safe_line(f"captured {baseline.id} -> {baseline.file}   {output}"))
-        for text in describe_captured(baseline, storing.repeat is not None):
-            screen.line(text)
-        for note in baseline.notes:
-            screen.line(f"  note: {screen.safe(note)}")
-    failed = batch.failed + len(outcome.errors)
-    _print_notes(replace(batch, new=new, failed=failed), storing, many, done, declared)
-    words = ["--repeat", str(storing.repeat)] if (storing.repeat or 1) > 1 else []
-    words += _compare_arguments(project, [one.draft.current for one in new], declared)
+        out.say(*describe_captured(baseline))
+    batch, count = replace(batch, failed=batch.failed + len(errors)), f"{len(done):,} captured"
+    out.say(*_notes(batch, count if len(done) + batch.failed + batch.known != 1 else "", done, declared))
     rules = {baseline.id: [found.rule for found, _ in baseline.unlearnt if found.rule] for baseline in done}
+    out.next_commands(rule_commands(rules, cli.typed_command().operator))
     written = [(baseline.id, baseline.file) for baseline in done]
-    folders = project.folders, project.eval_folders
-    screen.next_commands(rule_commands(rules, cli.typed_command().operator))
-    screen.next_commands(check_commands(written, *folders, words, cli.path_from_here(project)))
-
-
-def _print_notes(
-    batch: Batch,
-    storing: StoringOptions,
-    many: ManyOptions,
-    done: Sequence[capturing.Captured] = (),
-    declared: Collection[str] = (),
-) -> None:
-    if not storing.is_silent:
-        for text in _notes(batch, many, done, declared):
-            screen.line(screen.safe_line(text))
+    folders, words = (project.folders, project.eval_folders), _compare_words(project, asked, declared)
+    out.next_commands(check_commands(written, *folders, words, cli.path_from_here(project)))
+    if not outcome.left:
+        _offer_to_name(project, asked, many.allow, out)
 
 
 def _notes(
-    batch: Batch, many: ManyOptions, done: Sequence[capturing.Captured], declared: Collection[str]
+    batch: Batch,
+    count: str = "0 captured",
+    done: Sequence[capturing.Captured] = (),
+    declared: Collection[str] = (),
 ) -> Iterator[str]:
     """How many were captured, and what the operator may want to do about the others, secrets and the
     base_url."""
     project, config = batch.project, batch.project.config_file or CONFIG_NAME
-    count = len(batch.new) if many.dry_run else len(done)
-    if many.dry_run or count + batch.failed + batch.known != 1:
-        parts = [f"{count:,} {'would be captured' if many.dry_run else 'captured'}"]
-        if refused := sum(_is_client_error(baseline.output) for baseline in done):
-            parts.append(f"{refused:,} of them with a 4xx status")
-        parts += [f"{batch.failed:,} not"] if batch.failed else []
-        parts += [f"{batch.known:,} captured already"] if batch.known else []
-        yield ", ".join(parts)
+    if count:
+        others = {"not": batch.failed, "captured already": batch.known}
+        yield ", ".join([count, *(f"{number:,} {word}" for word, number in others.items() if number)])
     for note in batch.notes(done):
         yield f"note: {note}"
     if batch.unsafe:
@@ -289,57 +215,44 @@ def _notes(
         yield f"note: {batch.unselected:,} of another host or type left out: see --host and --type"
     used = {name for new in batch.new for name in names_in(new.draft.current)} & {*project.scope.secrets}
     if declared:
-        yield f"note: {config} now takes {_in_braces(declared)} from the environment"
+        names = _in_braces(declared)
+        yield f"note: {config} now takes {names} from the environment: set it before a compare"
     if undeclared := used - {*project.config.variables, *declared}:
         replaced = f"note: {_in_braces(undeclared)}, in place of secrets"
         yield f"{replaced}: --write-config declares them in baselinekit.yaml, taken from the environment"
-    declarations = {name: project.config.variables.get(name) for name in sorted(used)}
-    variables = [
-        re.sub(r"\W", "_", name) if declaration is None else getattr(declaration, "from_env", None)
-        for name, declaration in declarations.items()
-    ]
-    unset = [f"{variable}=…" for variable in variables if variable and not os.environ.get(variable)]
-    if unset and not many.dry_run:
-        yield f"note: before the next compare: export {' '.join(unset)}"
     if shared := batch.shared_base():
-        base, sharing_count, file_count = shared
-        files_note = f" with {count_noun(file_count, 'file')} of the project" if file_count else ""
         hint = "--write-config puts it into baselinekit.yaml instead"
-        who = f"{sharing_count:,} of {len(batch.new):,}" if sharing_count < len(batch.new) else "they"
-        yield f"note: {who} share base_url: {base}{files_note}; {hint}"
+        yield f"note: they share base_url: {shared[0]}; {hint}"
 
 
 def _in_braces(names: Iterable[str]) -> str:
     return ", ".join(f"{{{{{name}}}}}" for name in sorted(names))
 
 
-def _is_client_error(output: Json) -> bool:
-    """Whether an answer has a 4xx status: its request may be a mistake."""
-    steps = output.values() if isinstance(output, dict) and "status" not in output else [output]
-    statuses = [step.get("status") for step in steps if isinstance(step, dict) and "body" in step]
-    return any(isinstance(status, int) and 400 <= status < 500 for status in statuses)
+def _left_out(batch: Batch, errors: Sequence[BaselinekitError]) -> dict[str, Json]:
+    """What is not captured, for `--json`."""
+    return {
+        "left_out": [problem_document(problem) for error in errors for problem in error.problems],
+        "captured_already": batch.known,
+        "unsafe": batch.unsafe,
+        "unselected": batch.unselected,
+    }
 
 
-def _show_json(rows: dict[str, Json], batch: Batch, errors: Sequence[BaselinekitError]) -> None:
-    left_out: list[Json] = []
-    for problem in (problem for error in errors for problem in error.problems):
-        file, line = (problem.place.file, problem.place.line) if problem.place else (None, None)
-        what = {"code": problem.code, "message": problem.message, "hint": problem.hint}
-        left_out.append({"file": file, "line": line, **what})
-    counts = {"captured_already": batch.known, "unsafe": batch.unsafe, "unselected": batch.unselected}
-    screen.show_json(json.dumps({**rows, "left_out": left_out, **counts}, default=str) + "\n")
-
-
-def _finish(batch: Batch, outcome: capturing.CaptureResults, storing: StoringOptions) -> int:
-    """Raise the errors of a capture. If it ended early, print how many are stored, and how to go on."""
-    if outcome.done and outcome.left and not storing.as_json:
+def _finish(batch: Batch, outcome: capturing.CaptureResults) -> int:
+    """Raise the errors of a capture. If it ended early, print how many are stored, and how to go on. Where
+    something varies without a placeholder the file is written, but a compare will fail there."""
+    if outcome.done and outcome.left:
         message = f"{len(outcome.done):,} stored, {outcome.left:,} left"
-        hint = f"the same command captures what is left: {screen.redact(cli.command_line(batch.project))}"
-        screen.line(screen.safe_line(f"{message}; {hint}"), err=True)
-    errors = [*batch.problems, *outcome.errors, *refusals(outcome.done)]
+        say(f"{message}; the same command captures what is left", err=True)
+    varying = [
+        Problem("BK527", f"{render(found.path)} varies: {found.message}", found.hint, place)
+        for baseline in outcome.done
+        for found, place in baseline.unlearnt
+    ]
+    errors = [*batch.problems, *outcome.errors, *([CannotReplay(*varying)] if varying else [])]
     if outcome.is_interrupted:
-        for error in errors:
-            screen.line(screen.safe(str(error)), err=True)
+        complain(*errors)
         raise KeyboardInterrupt
     if errors:
         raise worst_of(errors)
@@ -349,36 +262,28 @@ def _finish(batch: Batch, outcome: capturing.CaptureResults, storing: StoringOpt
 # What a capture writes into the configuration, if the operator wants that.
 
 
-def _write_base_url(batch: Batch, many: ManyOptions, storing: StoringOptions) -> bool:
+def _write_base_url(batch: Batch, many: ManyOptions, out: Output) -> bool:
     """Write the base_url that new baselines share; return whether it was written."""
     project = batch.project
-    base, *counts = batch.shared_base() or (None, 0, 0)
+    base, *_ = batch.shared_base() or (None,)
     if many.write_config and not project.config.base_url:
         base = base or project.override_base_url
-    question = f"{count_noun(sum(counts), 'request')} go to {base}: write it to baselinekit.yaml as base_url?"
-    if not base or not (many.write_config or _is_confirmed(question, storing)):
+    question = f"several requests go to {base}: write it to baselinekit.yaml as base_url?"
+    if not base or not (many.write_config or out.is_confirmed(question, default=True)):
         return False
     file = edit_config(project.root, project.config_file, [Edit(("base_url",), base)])
-    if not storing.is_silent:
-        screen.line(screen.safe_line(f"wrote base_url: {base} in {file}"))
+    out.say(f"wrote base_url: {base} in {file}")
     return True
 
 
-def _is_confirmed(question: str, storing: StoringOptions) -> bool:
-    """Ask at the terminal, if there is one."""
-    if storing.is_silent or not screen.can_ask():
-        return False
-    return bool(click.confirm(screen.safe_line(question), default=True))
-
-
-def _declare_secrets(project: Project, new: Sequence[capturing.NewBaseline], every: bool) -> list[str]:
-    """Declare the secrets in new baselines that the operator named, or every one, so that from now on only
-    the environment has to provide them. Return their names."""
+def _declare_secrets(project: Project, asked: Sequence[Recipe], every: bool) -> list[str]:
+    """Declare the secrets in new recipes that the operator named, or every one, so that from now on only the
+    environment has to provide them. Return their names."""
     if project.operator.config_from is not None:
         return []
     edits = []
     for name in sorted({*project.scope.secrets} - {*project.config.variables}):
-        users = [one.draft.current for one in new if name in names_in(one.draft.current)]
+        users = [recipe for recipe in asked if name in names_in(recipe)]
         if users and (every or name in project.operator.secrets):
             hosts = sorted({host for recipe in users if (host := recipes.host_of(recipe, project))})
             entry: dict[str, Json] = {"from_env": re.sub(r"\W", "_", name), "secret": True}
@@ -388,36 +293,29 @@ def _declare_secrets(project: Project, new: Sequence[capturing.NewBaseline], eve
     return [str(edit.path[-1]) for edit in edits]
 
 
-def _offer_to_name(project: Project, asked: Sequence[Recipe], allow: bool, storing: StoringOptions) -> None:
+def _offer_to_name(project: Project, asked: Sequence[Recipe], allow: bool, out: Output) -> None:
     """Add the origins to the configuration if `--allow` or the user at the terminal wants that; else print
     how."""
     for origin in _unnamed(project, asked):
         question = f"in CI {origin} must be named in baselinekit.yaml: add it now?"
-        if allow or _is_confirmed(question, storing):
+        if allow or out.is_confirmed(question, default=True):
             file = add_origin(project.root, project.config_file, origin)
-            if not storing.is_silent:
-                screen.line(screen.safe_line(f"wrote {file}: CI may send requests there too"))
-        elif not storing.is_silent:
+            out.say(f"wrote {file}: CI may send requests there too")
+        else:
             note = f"note: in CI {origin} gets requests only if baselinekit.yaml names it"
-            example = f"`variables: {{internal_url: {origin}}}`"
-            screen.line(screen.safe_line(f"{note}: capture --allow writes that, such as {example}"))
+            out.say(f"{note}: capture --allow writes that")
 
 
-def _compare_arguments(project: Project, asked: Sequence[Recipe], declared: Sequence[str]) -> list[str]:
-    """The arguments that a compare needs because the configuration does not state them. `declared`: the
-    variables that have just been added to it."""
-    scope, words = project.scope, []
-    used = {*names_in(with_names(list(asked), scope))} - {*project.config.variables, *declared}
-    for name in sorted(used & set(scope.secrets)):
-        words += ["--secret", name]
-    bases = [recipe.execution.base_url for recipe in asked if kind_of(recipe).asks_address]
-    base = project.override_base_url or (next(filter(None, bases), None) if words else None)
-    if bases and base:
+def _compare_words(project: Project, asked: Sequence[Recipe], declared: Sequence[str]) -> list[str]:
+    """The options that a compare needs as well: those typed, and the secrets that the configuration does not
+    declare. These only go to an address that the operator or the configuration names."""
+    used = {*names_in(with_names(list(asked), project.scope))} & {*project.scope.secrets}
+    names = sorted(used - {*project.config.variables, *declared})
+    words = [*cli.typed_options({*cli.SENDING} - {"secrets"})]
+    words += [word for name in names for word in ("--secret", name)]
+    bases = (recipe.execution.base_url for recipe in asked if kind_of(recipe).asks_address)
+    if names and "--base-url" not in words and (base := next(filter(None, bases), None)):
         words += ["--base-url", base]
-    if project.operator.environment:
-        words += ["--environment", project.operator.environment]
-    for name in sorted(used & set(scope.values)):
-        words += ["--var", f"{name}={scope.values[name]}"]
     return words
 
 
@@ -534,10 +432,11 @@ def capture_command(options: recipes.CommandOptions) -> int:
     argv = options.argv
     group = options.new.group or slug(os.path.basename(argv[0]))
     current = recipes.command(options, project.way_back(group))
-    note = recipes.how_to_allow(argv[0], project.commands.get(argv[0]), current["input"].get("env", ()))
+    env = current["input"].get("env", ())
+    notes = [] if argv[0] in project.commands else [recipes.how_to_allow(argv[0], env)]
     id = slug(" ".join(with_names(list(argv), project.scope)))
     record = options.new.record(id, current, recipes.parse_path_rules(options.new.rules))
-    return _capture_one(project, record, group, options, [note] if note else [])
+    return _capture_one(project, record, group, options, notes)
 
 
 @cli.command(recipes.DraftOptions, name="")
@@ -552,10 +451,6 @@ def capture_files(options: recipes.DraftOptions) -> int:
 def capture_options(
     storing: StoringOptions, group: str | None, id_is_chosen: bool = False
 ) -> capturing.CaptureOptions:
-    if storing.exact and ("ids" in storing.like or (storing.repeat or 1) > 1):
-        conflict = "--placeholder-like ids" if "ids" in storing.like else "--repeat"
-        message = f"--exact stores no placeholder, so {conflict} has nothing to do"
-        raise cli.misuse(message, "leave one of them out")
     return capturing.CaptureOptions(
         placeholders=cli.parse_pairs("--placeholder", storing.placeholders, "PATH=TEXT"),
         version=storing.version,
@@ -568,20 +463,17 @@ def capture_options(
         id_is_chosen=id_is_chosen,
         exact=storing.exact,
         hide_secrets="secrets" in storing.like,
-        accept_lookalikes=lambda lookalikes: "ids" in storing.like or _is_accepted(lookalikes, storing),
+        accept_lookalikes=lambda lookalikes: (
+            "ids" in storing.like or _is_accepted(lookalikes, storing.output)
+        ),
     )
 
 
-def _is_accepted(lookalikes: Sequence[Volatile], storing: StoringOptions) -> bool:
-    """Ask one question about all values that look like ids, if there is a terminal."""
-    if storing.is_silent or not screen.can_ask():
-        return False
-    for lookalike in lookalikes[:_MOST_PATHS]:
-        screen.line(screen.safe_line(f"  {render(lookalike.path)}  {_short(lookalike.values[0])}"))
-    subject, stored = f"these {len(lookalikes):,} look like ids", "placeholders"
-    if len(lookalikes) == 1:
-        subject, stored = "it looks like an id", "a placeholder"
-    return bool(click.confirm(f"{subject} and did not vary: store {stored}?", default=False))
+def _is_accepted(lookalikes: Sequence[Volatile], out: Output) -> bool:
+    """Ask one question about all values that look like ids."""
+    if can_ask():
+        out.say(*(f"  {render(one.path)}  {_short(one.values[0])}" for one in lookalikes[:MOST_LINES]))
+    return out.is_confirmed(f"{len(lookalikes):,} look like ids and did not vary: store placeholders?")
 
 
 FILES = ""

@@ -88,6 +88,7 @@ def with_progress(context: RunContext, action: str) -> Iterator[RunContext]:
                 return lambda outcome: None
             from baselinekit.cli.drawing import show_progress
 
+            bars.close()  # one bar at a time: the newer one
             return bars.enter_context(show_progress(total, sys.stderr, action, screen.chosen_color()))
 
         yield replace(context, advance=begin) if action else context
@@ -319,6 +320,13 @@ class LazyModels:
 def with_models(context: RunContext, project: Project, recording: RecordingOptions = CHECKS) -> RunContext:
     """The context with the models of the project among its clients."""
     return LazyModels(project, context.clients, recording).added_to(context)
+
+
+@contextmanager
+def asking(project: Project, recording: RecordingOptions = CHECKS, action: str = "") -> Iterator[RunContext]:
+    """The real clients with the models of the project; with a progress bar if there is an `action`."""
+    with real_context() as context, with_progress(context, action) as context:
+        yield with_models(context, project, recording)
 
 
 def operator_path(project: Project, folder: str) -> str:

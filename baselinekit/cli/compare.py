@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from baselinekit.cli import delivery, options as cli, screen
+from baselinekit.cli import delivery, options as cli
 from baselinekit.cli.clients import LazyModels, real_context, with_progress
 from baselinekit.clients.trust import in_ci
 from baselinekit.commands import selection
@@ -17,20 +17,19 @@ from baselinekit.commands.context import RunContext
 from baselinekit.commands.judging import ComparePolicy
 from baselinekit.commands.project import Project
 from baselinekit.commands.recording import keep_report, mask_report
-from baselinekit.commands.selection import Selection
 from baselinekit.model.results import BaselineChanges, Report
 from baselinekit.report import terminal
-from baselinekit.report.wording import format_lines, headline
+from baselinekit.report.wording import Style
 from baselinekit.store.results import load_not_passed, remember_not_passed
 from baselinekit.structs import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from baselinekit.clients.programs.git import Git
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class CompareOptions:
     """Replay the baselines below PATHS (default: all of the project) and compare the outputs.
 
@@ -56,16 +55,16 @@ class CompareOptions:
         "RATE",
         type=cli.Number(0, 1, min_open=True),
         default=1.0,
+        needs="repeat",
         help="With --repeat: the share of replays that must pass, such as 0.8; the default is all.",
     )
     record: bool | None = cli.record_option()
     since: cli.BaseOptions = cli.including(cli.BaseOptions)
     strict_rules: bool = cli.flag(help="A rule that matches nothing, or cannot be checked, is an error.")
-    outputs: tuple[str, ...] = cli.several("-o", "PATH", help="A report: x.json, x.html, x.md, x.junit.xml.")
-    as_json: bool = cli.flag("--json", help="Print the result file (JSON) instead of text.")
-    quiet: bool = cli.flag("-q", "--quiet", help="Print only the last line.")
-    verbose: bool = cli.flag("-v", "--verbose", help="Print also what passed, and the differences in words.")
-    watch: bool = cli.flag("-w", "--watch", help="Compare again whenever a file changes, until Ctrl-C.")
+    printing: cli.PrintingOptions = cli.including(cli.PrintingOptions)
+    watch: bool = cli.flag(
+        "-w", "--watch", excludes=("as_json",), help="Compare again whenever a file changes, until Ctrl-C."
+    )
     resume: bool = cli.flag(help="Continue where the last run stopped, without asking any model again.")
     recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
     project: cli.ProjectOptions = cli.project_options()
@@ -73,22 +72,19 @@ class CompareOptions:
 
 @cli.command(CompareOptions)
 def compare(options: CompareOptions) -> int:
-    delivery.check(options.outputs)
+    delivery.check(options.printing.outputs)
     if not options.watch:
         return compare_once(options).exit_code
-    if options.as_json:
-        raise cli.misuse("--json is one document, and --watch never ends", "leave out one")
     from baselinekit.cli.watch import Watch
 
     return Watch(options.project, options.paths, partial(compare_once, options)).until_stopped()
 
 
-def compare_once(
-    options: CompareOptions, among: frozenset[str] | None = None, first: frozenset[str] = frozenset()
-) -> Report:
-    """One compare. `among` and `first`: the ids of a round of `--watch`."""
+def compare_once(options: CompareOptions, among: frozenset[str] | None = None) -> Report:
+    """One compare. `among`: the ids of a round of `--watch`."""
     project = cli.project_of(options.project)
-    action = "" if options.quiet or options.as_json else "comparing"
+    is_silent = options.printing.quiet or options.printing.as_json
+    action = "" if is_silent else "comparing"
     with real_context() as context, with_progress(context, action) as context:
         models = LazyModels(project, context.clients, options.recording, options.resume, "compare")
         context = models.added_to(context)
@@ -97,14 +93,10 @@ def compare_once(
             against = find_weakened(project, context, options.since, _find_weakened_baselines)
             policy = _policy(project, options)
             failed = load_not_passed(project.root) if options.last_failed or options.failed_first else None
-            criteria = options.selection
-            chosen = Selection(
-                criteria.ids,
-                criteria.tags,
-                criteria.exclude_tags,
-                criteria.expression,
+            chosen = replace(
+                options.selection.selection,
                 among=among or (failed if options.last_failed else None),
-                first=first or (failed if options.failed_first and failed else frozenset()),
+                first=(failed if options.failed_first else None) or frozenset(),
                 shard=selection.parse_shard(options.shard) if options.shard else None,
                 since=options.changed_since,
             )
@@ -125,11 +117,8 @@ def compare_once(
     remember_not_passed(project.root, report)
     if not among:  # else a round of `--watch`, which would displace real runs from the history
         keep_report(project.root, report)
-    report = delivery.deliver(report, options.outputs, project.root)
-    if not delivery.show_json(report, options.as_json):
-        _print(project, report, options)
-    delivery.annotate(report, options.outputs, project.root, err=options.as_json)
-    return report
+    after = partial(_after, project, options)
+    return delivery.finish(report, options.printing, project.root, _SECTIONS, after)
 
 
 def find_weakened(
@@ -140,15 +129,12 @@ def find_weakened(
 ) -> BaselineChanges | None:
     """How the change affects the baselines or the cases themselves; an unknown commit is reported before any
     request."""
-    if options.base is not None:
-        from baselinekit.clients.programs.git import Git
+    if options.base is None:
+        return None
+    from baselinekit.clients.programs.git import Git
 
-        git = Git(context.clients.execute, project.root)
-        return find(project, git, options.base, options.fail_on_weakened)
-    if options.fail_on_weakened:
-        message = "--fail-on-weakened needs a commit to compare with"
-        raise cli.misuse(message, "add --base origin/main, or another commit")
-    return None
+    git = Git(context.clients.execute, project.root)
+    return find(project, git, options.base, options.fail_on_weakened)
 
 
 def _find_weakened_baselines(project: Project, git: "Git", ref: str, is_strict: bool) -> BaselineChanges:
@@ -160,34 +146,31 @@ def _find_weakened_baselines(project: Project, git: "Git", ref: str, is_strict: 
 def _policy(project: Project, options: CompareOptions) -> ComparePolicy:
     record = cli.record_policy(project, options.record)
     times, rate = options.repeat, options.min_pass_rate
-    if rate < 1 and times == 1:
-        raise cli.misuse("--min-pass-rate needs several replays", "say how many: --repeat 5")
     maxfail = 1 if options.first else options.maxfail
-    explain = bool(options.verbose or options.outputs)
+    explain = bool(options.printing.verbose or options.printing.outputs)
     return ComparePolicy(record, options.jobs, maxfail, options.strict_rules, explain, times, rate)
 
 
-def _print(project: Project, report: Report, options: CompareOptions) -> None:
-    """Print only what differs, with -v also what passed; then the count and the next commands."""
-    style = screen.style_of(options.verbose)
-    if options.verbose:
-        screen.show(terminal.format_passed(report, style))
-    if options.quiet:
-        no_results = replace(report, results=())
-        screen.show(terminal.format_warnings(no_results, style) if report.not_recorded else "")
-        screen.line(headline(report, style))
-        return
-    screen.show(terminal.format_failures(report, style))
-    screen.show(terminal.format_warnings(report, style))
-    if report.against is not None:
-        from baselinekit.report.blocks import terminal_lines
-        from baselinekit.report.sections import weakened_blocks
+def format_passed(report: Report, style: Style) -> str:
+    return terminal.format_passed(report, style) if style.verbose else ""
 
-        screen.show(format_lines(terminal_lines(weakened_blocks(report.against), style)))
-    screen.line(headline(report, style))
-    if report.exit_code != 130 and options.record is None and in_ci(os.environ):
-        screen.line(style.paint("CI: nothing is recorded in the files (--record changes that)", "dim"))
+
+def format_weakened(report: Report, style: Style) -> str:
+    if report.against is None:
+        return ""
+    from baselinekit.report.sections import weakened_blocks
+
+    return delivery.format_blocks(weakened_blocks(report.against), style)
+
+
+_SECTIONS = (format_passed, terminal.format_failures, terminal.format_warnings, format_weakened)
+
+
+def _after(project: Project, options: CompareOptions, report: Report) -> "Iterator[str]":
+    if options.record is None and in_ci(os.environ):
+        yield "CI: nothing is recorded in the files (--record changes that)"
     if report.summary.passed < len(report.results):
         from baselinekit.report.next_commands import after_compare
 
-        screen.next_commands(after_compare(report, report.typed.paths, project.folders, options.verbose))
+        commands = after_compare(report, report.typed.paths, project.folders, options.printing.verbose)
+        yield from (f"next: {command}" for command in commands)

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -17,14 +16,14 @@ from functools import partial
 import click
 
 from baselinekit.cli import options as cli, screen
-from baselinekit.cli.clients import open_clients, real_context, timestamps, with_models
+from baselinekit.cli.clients import asking, open_clients, timestamps
 from baselinekit.cli.entry import INTERRUPTED, clock
 from baselinekit.clients.programs.process import deny_inspection, signal_group
 from baselinekit.clients.trust import check_inside
 from baselinekit.commands.context import Stop
 from baselinekit.commands.executor import in_threads
 from baselinekit.commands.project import Project
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, describe_exit
 from baselinekit.evals.selection import resolve_path, resolve_path_or_prompt
 from baselinekit.files.languages import dump_yaml, yaml_flow
 from baselinekit.files.text import decode
@@ -44,8 +43,7 @@ from baselinekit.moving.baselines import (
     write_moved,
 )
 from baselinekit.moving.reading import DraftEvals, EvalFiles
-from baselinekit.report.differences import unified
-from baselinekit.report.wording import format_lines
+from baselinekit.report.wording import first_of
 from baselinekit.store.atomic import STATE_FOLDER, edit_text
 from baselinekit.store.project import INPUTS, MAX_OUTPUT_BYTES, limits_of, read
 from baselinekit.store.reading import locate, locate_each
@@ -58,7 +56,13 @@ from baselinekit.values.texts import count_noun
 SKILL, RUBRICS = "skill", "rubrics"
 
 
-@dataclass(eq=False, repr=False)
+_OF_RUBRICS = (
+    *("model", "targets", "check", "jobs", "verbose"),
+    *(field.name for field in fields(cli.RecordingOptions)),
+)
+
+
+@dataclass
 class ConvertOptions:
     """Write what is in PATHS in another form: eval cases as a file of test cases (cases), a prompt folder
     (eva) or a file of AgentV (agentv); a prompt folder as a skill folder, which agents load (skill); rubrics
@@ -91,7 +95,10 @@ class ConvertOptions:
         type=click.Choice([*forms.FORMS, SKILL, RUBRICS]), help="The form [default for other tools: cases]."
     )
     tool: str | None = cli.option(
-        "--from", type=click.Choice([PYTEST, VCR]), help="Snapshots of tests, which it runs, or cassettes."
+        "--from",
+        type=click.Choice([PYTEST, VCR]),
+        excludes=("to", "output", "force", *_OF_RUBRICS),
+        help="Snapshots of tests, which it runs, or cassettes.",
     )
     output: str | None = cli.option(
         "-o", "--output", "PATH", help="A file, or the folder of a prompt or skills [default: by its name]."
@@ -112,36 +119,22 @@ class ConvertOptions:
     project: cli.ProjectOptions = cli.project_options()
 
 
-_OF_WRITING = ("partial", "dry_run")
-_OF_SKILLS = ("force",)
-_OF_RUBRICS = (
-    "model",
-    "targets",
-    "check",
-    "jobs",
-    "verbose",
-    *(field.name for field in fields(cli.RecordingOptions)),
-)
-
-
 @cli.command(ConvertOptions)
 def convert(options: ConvertOptions) -> int:
     if options.tool is not None:
-        cli.refuse_without_effect(f"--from {options.tool}", "to", "output", *_OF_SKILLS, *_OF_RUBRICS)
         return move_in(options, options.tool)
     if options.to == RUBRICS:
-        cli.refuse_without_effect(
-            "a draft of rubrics", "output", "partial", "overwrite", "as_json", "base_url", *_OF_SKILLS
-        )
+        refused = ("output", "partial", "overwrite", "as_json", "base_url", "force")
+        cli.refuse_without_effect("a draft of rubrics", *refused)
         return draft_rubrics(options)
     if len(options.paths) > 1:
         message = f"one file or folder is converted at a time, and {len(options.paths)} are named"
         raise cli.misuse(message, "convert them by several commands")
     cli.refuse_without_effect("a conversion", "base_url", "allow_exec", *_OF_RUBRICS)
     if options.to == SKILL:
-        cli.refuse_without_effect("a skill folder", *_OF_WRITING)
+        cli.refuse_without_effect("a skill folder", "partial")
         return write_skill(options)
-    cli.refuse_without_effect("eval cases", *_OF_SKILLS)
+    cli.refuse_without_effect("eval cases", "force")
     return convert_evals(options)
 
 
@@ -167,25 +160,25 @@ def convert_evals(options: ConvertOptions) -> int:
         title = f"From {_shown(path)}. Not carried over:"
         comment = "".join(f"# {line}\n" for line in (title, *(f"  {_line(*one)}" for one in lost)))
         files[first] = screen.redact(comment) + files[first]
-
-    def write() -> None:
-        for name in files:
-            check_place(os.path.join(project.root, name))
-        for name, text in files.items():
-            write_text(os.path.join(project.root, name), text)
-
-    first_file = _shown(os.path.join(project.root, next(iter(files), "")))
+    first_file = cli.path_from_here(project)(next(iter(files), ""))
     return Delivery(
         texts=files,
+        write=partial(_write_texts, project.root, files),
+        count=count_noun(conversion.count, "case"),
         existing=[name for name in files if os.path.lexists(os.path.join(project.root, name))],
         lost=lost,
-        count=count_noun(conversion.count, "case"),
         notes=[*conversion.notes, *_notes_on_secrets(files)],
         after=[*_models_to_declare(project, draft.models if draft is not None else {})],
         next=f"baselinekit run {first_file} --list",
         facts={"to": form.name, "cases": conversion.count},
-        write=write,
     ).deliver(options, project)
+
+
+def _write_texts(root: str, texts: Mapping[str, str]) -> None:
+    for name in texts:
+        check_place(os.path.join(root, name))
+    for name, text in texts.items():
+        write_text(os.path.join(root, name), text)
 
 
 def _draft(path: str, options: ConvertOptions, project: Project) -> DraftEvals | None:
@@ -193,13 +186,6 @@ def _draft(path: str, options: ConvertOptions, project: Project) -> DraftEvals |
     if not os.path.exists(path):
         raise InvalidInput(Problem("BK776", f"there is no {path}", "name an eval file or a prompt folder"))
     folder, root = os.path.realpath(os.path.dirname(path) or "."), os.path.realpath(project.root)
-
-    def read(reference: str) -> str:
-        target = os.path.realpath(os.path.join(folder, reference))
-        check_inside(root, target, reference)
-        if not os.path.isfile(target):
-            raise InvalidInput(Problem("BK111", "there is no such file", "correct the reference"))
-        return cli.read_text("convert", target, "a text")
 
     def fitting(pattern: str) -> Sequence[str]:
         prefix = re.sub(r"(?s)[*?\[].*", "", pattern)
@@ -213,7 +199,8 @@ def _draft(path: str, options: ConvertOptions, project: Project) -> DraftEvals |
 
     if os.path.isfile(path):
         source = SourceText(path, cli.read_text("convert", path, "an eval file"))
-        if (draft := forms.read_draft(source, EvalFiles(read, fitting))) is not None:
+        files = EvalFiles(partial(cli.read_beside, path, root=project.root), fitting)
+        if (draft := forms.read_draft(source, files)) is not None:
             return draft
         if options.to is None:
             _ = source.value  # raises if it cannot be read
@@ -291,91 +278,75 @@ def _notes_on_secrets(files: Mapping[str, str]) -> Iterator[str]:
 # What was converted, written and shown.
 
 _MAX_SHOWN = 10
+_MAX_LOST = 20
 
 
 class Delivery(Struct):
     """`texts`: the text of each file that is to be written; `existing`: those that are there with other
-    content; `count`: of what is carried over; `known`: how many are there already; `after`: what else people
-    have to do; `facts`: for --json."""
+    content; `count`: of what is carried over; `also`: what was there already; `after`: what else people have
+    to do; `facts`: for --json."""
 
     texts: Mapping[str, str]
-    existing: Sequence[str]
-    lost: Sequence[Placed]
-    count: str
-    notes: Sequence[str]
-    after: Sequence[str]
-    next: str
-    facts: Mapping[str, Json]
     write: Callable[[], None]
-    known: int = 0
+    count: str
     also: str = ""
+    existing: Sequence[str] = ()
+    lost: Sequence[Placed] = ()
+    notes: Sequence[str] = ()
+    after: Sequence[str] = ()
+    next: str = ""
+    facts: Mapping[str, Json] = {}
 
     def deliver(self, options: ConvertOptions, project: Project) -> int:
-        is_stopped = bool(self.lost) and not (options.partial and (self.texts or self.known))
-        if self.existing and not (is_stopped or options.overwrite or options.dry_run):
-            hint = "keep it, or replace it with --overwrite"
-            problems = (Problem("BK775", "it is there already", hint, Place(name)) for name in self.existing)
-            raise InvalidInput(*problems)
-        if not (is_stopped or options.dry_run):
-            self.write()
-        if options.as_json:
-            lost: list[Json] = [
-                {"what": loss.message, "hint": loss.hint, "at": place}
-                | ({"case": loss.case.id} if loss.case is not None else {})
-                for place, loss in self.lost
-            ]
-            names = [] if is_stopped else [*self.texts]
-            written, planned = ([], names) if options.dry_run else (names, [])
-            places = {"written": written, "would_write": planned}
-            document = {**self.facts, **places, "lost": lost, "notes": [*self.notes]}
-            screen.show_json(json.dumps(document) + "\n")
-        else:
-            self._show(options, project, is_stopped)
-        return 2 if is_stopped else 0
-
-    def _show(self, options: ConvertOptions, project: Project, is_stopped: bool) -> None:
-        if options.dry_run and not is_stopped:
+        out, from_here = screen.Output(options.as_json), cli.path_from_here(project)
+        lost_lines = [f"  {line}" for line in first_of([_line(*one) for one in self.lost], _MAX_LOST)]
+        if lost_lines:
+            lost_lines.insert(0, f"{count_noun(len(self.lost), 'thing')} not carried over:")
+        if self.lost and not (options.partial and (self.texts or self.also)):
+            out.document(self._document([], []))
+            if not options.as_json:
+                hint = ": --partial writes the rest" if self.texts else ""
+                screen.complain(*lost_lines, f"nothing was written{hint}")
+            return 2
+        if options.dry_run:
+            out.document(self._document([], [*self.texts]))
             for name, text in self.texts.items():
-                screen.line(screen.safe_line(f"--- {name}"))
-                screen.line(screen.safe(text.removesuffix("\n")))
-        elif not is_stopped:
-            names = [_shown(os.path.join(os.path.abspath(project.root), name)) for name in self.texts]
-            folders = Counter(map(os.path.dirname, names))
-            many = [f"{count_noun(count, 'file')} in {folder}" for folder, count in folders.items()]
-            for name in names if len(names) <= _MAX_SHOWN else many:
-                screen.line(screen.safe_line(f"wrote {name}"))
-        if not is_stopped:
-            verb = "would be carried over" if options.dry_run else "carried over"
-            screen.line(f"{self.count} {verb}{self.also}")
-            for note in self.notes:
-                screen.line(screen.safe_line(f"note: {note}"))
-        if self.lost:
-            screen.line(f"{count_noun(len(self.lost), 'thing')} not carried over:", err=is_stopped)
-            for line in screen.first_lines([_line(*one) for one in self.lost]):
-                screen.line(f"  {line}", err=is_stopped)
-        if is_stopped:
-            hint = ": --partial writes the rest" if self.texts else ""
-            screen.line(f"nothing was written{hint}", err=True)
-            return
-        for line in self.after:
-            screen.line(screen.safe_line(line))
-        if self.texts and not options.dry_run:
-            screen.next_commands([screen.safe_line(self.next)])
+                out.say(f"--- {name}")
+                out.show(screen.safe(text.removesuffix("\n") + "\n"))
+        else:
+            if self.existing and not options.overwrite:
+                hint = "keep it, or replace it with --overwrite"
+                raise InvalidInput(
+                    *(Problem("BK775", "it is there already", hint, Place(name)) for name in self.existing)
+                )
+            self.write()
+            out.document(self._document([*self.texts], []))
+            out.say(*first_of([f"wrote {from_here(name)}" for name in self.texts], _MAX_SHOWN, "file"))
+        verb = "would be carried over" if options.dry_run else "carried over"
+        out.say(f"{self.count} {verb}{self.also}", *(f"note: {note}" for note in self.notes))
+        out.say(*lost_lines, *self.after)
+        if self.next and self.texts and not options.dry_run:
+            out.next_commands([self.next])
+        return 0
+
+    def _document(self, written: list[Json], planned: list[Json]) -> dict[str, Json]:
+        lost: list[Json] = [
+            {"what": loss.message, "mend": loss.hint, "at": place, "case": loss.case and loss.case.id}
+            for place, loss in self.lost
+        ]
+        return {
+            **self.facts,
+            "written": written,
+            "would_write": planned,
+            "lost": lost,
+            "notes": [*self.notes],
+        }
 
 
 # What tests compare with snapshots, and cassettes.
 
 _ENVIRONMENTS = (".venv", "venv", "node_modules", ".tox", ".nox")
 _SKIPPED = {".git", ".hg", "__pycache__", ".mypy_cache", STATE_FOLDER, *_ENVIRONMENTS}
-_MOST_LAST_LINES = 3
-_EXIT_CODES = {
-    2: "it was interrupted, or a file of tests cannot be imported",
-    3: "an error within pytest or a plugin",
-    4: "an option or a path that it does not take",
-    5: "there is no test",
-}
-"""Why pytest ran no tests, by its exit code."""
-
 _HINTS = {
     PYTEST: "name tests that do, as for pytest: a folder, a file or FILE::TEST",
     VCR: "name a folder with cassettes, such as tests/cassettes",
@@ -403,30 +374,27 @@ def move_in(options: ConvertOptions, tool: str) -> int:
     in_order = sorted(moved.lost, key=lambda item: (item[0].file, item[0].line or 0))
     lost = [(str(place._replace(column=None)), loss) for place, loss in in_order]
     names = [*moved.new]
-    after = [f"in the tests, {_usual_change(code)}" for code in {change.code: 0 for change in moved.changes}]
-    named = [change for change in moved.changes if change.name is not None]
-    after += [f"  {change.place}: {change.code} → {change.baseline}" for change in named[:_MAX_SHOWN]]
-    if len(named) > _MAX_SHOWN:
-        after.append(f"  … and {len(named) - _MAX_SHOWN:,} more: --dry-run --json lists all")
+    codes = dict.fromkeys(change.code for change in moved.changes)
+    after = [f"in the tests, {_usual_change(code)}" for code in codes]
+    named = [one for one in moved.changes if one.name is not None]
+    after += first_of([f"  {one.place}: {one.code} → {one.baseline}" for one in named], _MAX_SHOWN)
+    folder = os.path.commonpath(list(map(os.path.dirname, names)) or ["."])
+    next_command = f"baselinekit compare {folder}"
     if tool == PYTEST:
         files = dict.fromkeys(change.place.file for change in moved.changes)
         next_command = f"pytest {' '.join([*files][:3])}"
-    else:
-        next_command = f"baselinekit compare {os.path.commonpath(list(map(os.path.dirname, names)) or ['.'])}"
     changes = [{"at": str(one.place), "old": one.code, "new": one.baseline} for one in moved.changes]
-    also = f", {moved.known:,} there already" if moved.known else ""
     return Delivery(
         texts={name: dump_yaml(one.record) if options.dry_run else "" for name, one in moved.new.items()},
+        write=lambda: write_moved(moved, options.overwrite),
+        count=count_noun(len(names), "answer" if tool == VCR else "value"),
+        also=f", {moved.known:,} there already" if moved.known else "",
         existing=moved.there,
         lost=lost,
-        count=count_noun(len(names), "answer" if tool == VCR else "value"),
         notes=[*moved.all_notes()],
         after=after,
         next=next_command,
         facts={"from": tool, "there_already": moved.known, "changes": changes},
-        write=lambda: write_moved(moved, options.overwrite),
-        known=moved.known,
-        also=also + (f", {moved.again:,} recorded again" if moved.again else ""),
     ).deliver(options, project)
 
 
@@ -444,25 +412,20 @@ def _run_tests(project: Project, paths: Sequence[str]) -> list[TakenTest]:
     for path in paths:
         file, colons, test = path.partition("::")
         check_inside(root, os.path.realpath(file), file)
-        if not os.path.exists(file):
-            raise InvalidInput(Problem("BK776", f"there is no {file}", _HINTS[PYTEST]))
         named.append(f"{os.path.realpath(file)}{colons}{test}")
     with tempfile.TemporaryDirectory() as folder:
         taken = os.path.join(folder, "taken.json")
-        exit_code, last_lines = _run_pytest([*named, "-p", PLUGIN, f"{OPTION}={taken}"], root)
+        exit_code = _run_pytest([*named, "-p", PLUGIN, f"{OPTION}={taken}"], root)
         if exit_code not in (0, 1) or not os.path.exists(taken):
-            reason = _EXIT_CODES.get(exit_code, "it ended before the tests did")
-            end = "; ".join(line.strip("=!_- ") for line in last_lines)
-            message = f"pytest did not run the tests (exit code {exit_code}, {reason}): {end}"
+            message = f"pytest {describe_exit(exit_code)}, and did not run the tests"
             raise InvalidInput(Problem("BK776", message, "make them run with pytest first"))
         with open(taken, encoding="utf-8") as text:
             return as_structs(json.load(text), list[TakenTest])
 
 
-def _run_pytest(words: Sequence[str], root: str) -> tuple[int, list[str]]:
-    """Return its exit code and the last lines that it wrote. A Ctrl-C ends it with all that it started."""
+def _run_pytest(words: Sequence[str], root: str) -> int:
+    """Return its exit code. A Ctrl-C ends it with all that it started."""
     deny_inspection()
-    lines = deque[str](maxlen=_MOST_LAST_LINES)
     with subprocess.Popen(
         [sys.executable, "-u", "-m", "pytest", *words],
         cwd=root,
@@ -472,14 +435,12 @@ def _run_pytest(words: Sequence[str], root: str) -> tuple[int, list[str]]:
         start_new_session=True,
     ) as process:
         try:
-            for data in process.stdout or ():
-                line = data.decode("utf-8", "replace").rstrip()
-                screen.line(screen.safe(line), err=True)
-                lines += [line.strip()] if line else []
+            for line in process.stdout or ():
+                screen.complain(line.decode("utf-8", "replace").rstrip())
         except BaseException:
             signal_group(process, signal.SIGKILL)
             raise
-    return process.returncode, [*lines]
+    return process.returncode
 
 
 def _cassettes(project: Project, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -490,8 +451,6 @@ def _cassettes(project: Project, paths: Sequence[str]) -> Iterator[tuple[str, st
     for path in paths:
         full_path = os.path.realpath(path)
         check_inside(root, full_path, path)
-        if not os.path.exists(full_path):
-            raise InvalidInput(Problem("BK776", f"there is no {path}", _HINTS[VCR]))
         files |= {os.path.relpath(full_path, root): None} if os.path.isfile(full_path) else {}
         for above, folders, names in os.walk(full_path):  # links to folders are not followed
             folders[:] = sorted(name for name in folders if name not in _SKIPPED)
@@ -514,42 +473,33 @@ def write_skill(options: ConvertOptions) -> int:
         message = f"{folder.id} is {status}, and only what is ready is exported"
         hint = f"baselinekit promote {folder.id} tells what is missing; --force writes it as it is"
         place = locate(Source(folder.meta_file), ("status",), project.root)
-        screen.line(screen.safe(str(Problem("BK773", message, hint, place))), err=True)
+        screen.complain(Problem("BK773", message, hint, place))
         return 1
-    if status != "ready":
-        screen.line(screen.safe_line(f"note: {folder.id} is {status}, not ready"), err=True)
-    files = _skill_files(folder, project)
     base = os.path.join(project.root, "skills") if options.output is None else options.output
-    target = os.path.join(base, folder.id)
-    existing = {path: _existing_text(os.path.join(target, path)) for path in files}
-    new = [path for path, text in existing.items() if text != files[path]]
-    changed = [path for path in new if existing[path] is not None]
-    shown = {path: os.path.relpath(os.path.join(target, path)) for path in files}
-    if changed and not options.overwrite:
-        for path in changed:
-            title = screen.style_of().paint(screen.safe_line(shown[path]), "bold")
-            screen.line(title, err=options.as_json)
-            lines = format_lines(unified(existing[path] or "", files[path]))
-            screen.show(lines, err=options.as_json)
-        message = "it differs from what would be written now"
+    target = os.path.relpath(os.path.join(base, folder.id), project.root)
+    files = {os.path.join(target, name): text for name, text in _skill_files(folder, project).items()}
+    if not (options.overwrite or options.dry_run):
         hint = "take what was changed there into the prompt folder; --overwrite replaces it"
-        raise InvalidInput(*(Problem("BK771", message, hint, Place(shown[path])) for path in changed))
-    for path in new:
-        check_place(os.path.join(target, path))
-    for path in new:
-        write_text(os.path.join(target, path), files[path])
-    shown_target = os.path.relpath(target)
-    if options.as_json:
-        states = {name: "written" if path in new else "unchanged" for path, name in shown.items()}
-        listed = [{"path": name, "state": state} for name, state in states.items()]
-        screen.show_json(json.dumps({"id": folder.id, "folder": shown_target, "files": listed}) + "\n")
-        return 0
-    for path in new:
-        screen.line(screen.safe_line(f"wrote {shown[path]}"))
-    if not new:
-        count = count_noun(len(files), "file")
-        screen.line(screen.safe_line(f"{shown_target} is as it would be written: {count}"))
-    return 0
+        changed = [name for name, text in files.items() if _is_other(os.path.join(project.root, name), text)]
+        shown = map(cli.path_from_here(project), changed)
+        if problems := [Problem("BK771", "it has other content", hint, Place(name)) for name in shown]:
+            raise InvalidInput(*problems)
+    return Delivery(
+        texts=files,
+        write=partial(_write_texts, project.root, files),
+        count="1 skill",
+        notes=[] if status == "ready" else [f"{folder.id} is {status}, not ready"],
+        facts={"to": SKILL, "id": folder.id},
+    ).deliver(options, project)
+
+
+def _is_other(path: str, text: str) -> bool:
+    """Whether a file is there with other content."""
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read() != text
+    except (OSError, UnicodeDecodeError):
+        return os.path.lexists(path)
 
 
 def _prompt_folder(project: Project, name: str) -> PromptFolder:
@@ -584,41 +534,27 @@ def _skill_files(folder: PromptFolder, project: Project) -> Mapping[str, str]:
         raise type(error)(*(replace(problem, place=place, at=None) for problem, place in pairs)) from None
 
 
-def _existing_text(path: str) -> str | None:
-    """The text of a file that is there; None if there is none."""
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError):
-        return ""
-
-
 def draft_rubrics(options: ConvertOptions) -> int:
     from baselinekit.agentv import rubricdrafts as drafting  # a feature folder
 
     project = cli.project_of(options.project, options.recording.offline is not None, options.targets)
-    root, style = project.root, screen.style_of(options.verbose)
+    root = project.root
     files = list(dict.fromkeys(resolve_path(project, path) for path in options.paths))
 
     def text_of(file: str) -> str:
         return decode(read(root, file), file).body
 
     lacking, having = drafting.find_lacking(files, root, project.fetch_file, project.targets, text_of)
-    for name in having if options.verbose or not lacking else ():
-        screen.line(f"skipped  {screen.safe_line(name)}: has rubrics")
+    if options.verbose or not lacking:
+        screen.say(*(f"skipped  {name}: has rubrics" for name in having))
     if options.check:
-        for lacking_case in lacking:
-            name = screen.safe_line(f"{lacking_case.case.name}   {lacking_case.case.source.file}")
-            screen.line(f"{style.paint('missing', 'yellow')}  {name}")
+        screen.say(*(f"missing  {one.case.name}   {one.case.source.file}" for one in lacking))
         screen.line(f"{count_noun(len(lacking), 'case')} without rubrics, {len(having):,} with them")
         return 1 if lacking else 0
     if not lacking:
         screen.line("nothing to do: every case with an expected_outcome has rubrics")
         return 0
-    with real_context() as context:
-        context = with_models(context, project, options.recording)
+    with asking(project, options.recording) as context:
         models, mask = context.clients.models, project.redactor.mask_declared
         try:
             models.check(options.model)
@@ -632,14 +568,16 @@ def draft_rubrics(options: ConvertOptions) -> int:
         interrupted = context.stop.is_set()
     drafts = [result for result in results if result is not None]
     for result in drafts:
-        name = screen.safe_line(str(result.lacking.case.name))
+        name, reason = (
+            result.lacking.case.name,
+            result.error.message if result.error else "nothing was drafted",
+        )
         if not result.items:
-            reason = result.error.message if result.error else "nothing was drafted"
-            screen.line(f"{style.paint('error', 'bold red')}    {name}: {screen.safe_line(reason)}")
+            screen.say(f"error    {name}: {reason}")
             continue
-        screen.line(f"{style.paint('drafted', 'green')}  {name}: {count_noun(len(result.items), 'item')}")
-        for item in result.items if style.verbose else ():
-            screen.line(f"           {screen.safe_line(item.line)}")
+        screen.say(f"drafted  {name}: {count_noun(len(result.items), 'item')}")
+        if options.verbose:
+            screen.say(*(f"           {item.line}" for item in result.items))
     written_count = 0
     for file in files:
         ready = [result for result in drafts if result.items and result.lacking.case.source.file == file]
@@ -648,12 +586,11 @@ def draft_rubrics(options: ConvertOptions) -> int:
                 screen.show(screen.safe(drafting.diff(text_of(file), file, ready)))
             elif ready:  # into the file as it is now, so that edits made meanwhile are kept
                 edit_text(root, file, partial(drafting.with_rubrics, file=file, drafts=ready))
-                screen.line(style.paint(f"written: {screen.safe_line(file)}", "dim"))
+                screen.say(f"wrote {file}")
             written_count += len(ready)
         except BaselinekitError as error:  # the drafts for other files are still written
-            screen.line(f"{style.paint('error', 'bold red')}    {screen.safe_line(str(error))}")
-    action = "would get rubrics" if options.dry_run else "got rubrics"
+            screen.say(f"error    {error}")
     missing_count = len(lacking) - written_count
-    missing = f", {count_noun(missing_count, 'case')} did not" if missing_count else ""
-    screen.line(f"{count_noun(written_count, 'case')} {action}{missing}")
+    action = "would get rubrics" if options.dry_run else "got rubrics"
+    screen.line(f"{count_noun(written_count, 'case')} {action}, {missing_count:,} did not")
     return INTERRUPTED if interrupted else 3 if missing_count else 0

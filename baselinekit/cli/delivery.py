@@ -5,15 +5,17 @@ Most runs deliver none, so the report modules are imported only by the functions
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from baselinekit.cli import screen
+from baselinekit.cli.options import PrintingOptions, folder_in_repository, place_of_reader
 from baselinekit.clients.trust import in_ci
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.results import Report, Typed
 from baselinekit.report.forms.table import ANNOTATIONS, form_of, render_report
+from baselinekit.report.wording import format_lines, headline
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import nearest_config, project_root
 from baselinekit.store.results import append_text, check_place, write_text
@@ -21,6 +23,8 @@ from baselinekit.structs import replace
 
 if TYPE_CHECKING:
     from baselinekit.model.evals import GateResult
+    from baselinekit.report.blocks import Block
+    from baselinekit.report.wording import Style
 
 # Reports to the files of `-o`, and to the runner of a CI job. GitHub's runner reads commands in the output,
 # and shows the summary that a step writes to a file. It gets both without being asked for, as with other
@@ -43,8 +47,8 @@ def deliver(report: Report, outputs: Sequence[str], root: str, read: Sequence[st
     """Write every requested report and the summary of the step. A report that cannot be written does not stop
     the others, as the results have been paid for: the returned report names it. `read`: the result files that
     it was made of."""
-    report = replace(report, typed=_for_readers(report.typed, outputs, read))
-    full_report = replace(report, folder=_folder_in_repository(root))
+    report = replace(report, typed=_with_answers(report.typed, outputs, read))
+    full_report = replace(report, folder=folder_in_repository(root))
     if any(output.lower().endswith(".html") for output in outputs):
         from baselinekit.commands.history import with_trends
 
@@ -63,44 +67,16 @@ def deliver(report: Report, outputs: Sequence[str], root: str, read: Sequence[st
     return replace(report, not_recorded=(*report.not_recorded, *filter(None, lost)))
 
 
-_FLAGS = ("--allow-exec", "--cache")
-_WITH_A_PATH = ("--config", "--env-file", "--targets", "--offline")
-
-
-def _for_readers(typed: Typed, outputs: Sequence[str], read: Sequence[str]) -> Typed:
-    """What the commands in a report repeat of the command line. After a merge they take the answers from its
-    result file, or from the files that it has `read`. Readers of a CI job's report are in the top folder of
-    another clone, where nothing is pending."""
-    ours, is_ci = form_of("x.json"), in_ci(os.environ)
-    files = [name for name in outputs if form_of(name) is ours][:1] or [name for name in read if name != "-"]
-    if not (read or is_ci):
+def _with_answers(typed: Typed, outputs: Sequence[str], read: Sequence[str]) -> Typed:
+    """The commands in a report take the answers from its result file, or from the files that it has `read`.
+    Readers of a CI job's report have no other answers."""
+    if not (read or in_ci(os.environ)):
         return typed
-    here = _folder_in_repository(os.getcwd()) if is_ci else ""
-
-    def from_top(path: str) -> str:
-        return os.path.normpath(os.path.join(here, path)) if here and not os.path.isabs(path) else path
-
-    results = tuple(os.path.basename(name) if os.path.isabs(name) else from_top(name) for name in files)
-    if read:  # of a job, so that the rest is as readers need it
-        return replace(typed, results=results)
-
-    def words_from_top(words: Sequence[str]) -> Iterator[str]:
-        remaining = iter(words)
-        for word in remaining:
-            value = "" if word in _FLAGS else next(remaining)
-            if word == "--var-file":
-                name, equals, file = value.rpartition("=")
-                value = f"{name}{equals}{from_top(file)}"
-            value = from_top(value) if word in _WITH_A_PATH else value
-            yield from (word,) if word in _FLAGS else (word, value)
-
-    operator, paths = tuple(words_from_top(typed.operator)), tuple(map(from_top, typed.paths))
-    if here and "--config" not in operator:
-        config = nearest_config(os.getcwd())
-        name = config and from_top(os.path.relpath(config, os.getcwd()))
-        operator += ("--config", name) if name and os.path.dirname(name) else ()
-    asking, unkept = tuple(words_from_top(typed.asking)), typed.unkept or not results
-    return replace(typed, operator=operator, asking=asking, paths=paths, results=results, unkept=unkept)
+    ours = form_of("x.json")
+    files = [name for name in outputs if form_of(name) is ours][:1] or [name for name in read if name != "-"]
+    place = place_of_reader()
+    results = tuple(os.path.basename(name) if os.path.isabs(name) else place(name) for name in files)
+    return replace(typed, results=results, unkept=typed.unkept or not results)
 
 
 def write_report(path: str, text: str) -> str:
@@ -114,24 +90,51 @@ def write_report(path: str, text: str) -> str:
     return ""
 
 
-def show_json(report: Report, is_wanted: bool) -> bool:
-    """Print the result file if it is wanted. What could not be recorded is then printed on standard error."""
-    if is_wanted:
+Section = Callable[[Report, "Style"], str]
+"""A part of what is printed about a run; empty if there is nothing to print."""
+
+
+def finish(
+    report: Report,
+    options: PrintingOptions,
+    root: str,
+    sections: Sequence[Section],
+    after: Callable[[Report], Iterable[str]] = lambda report: (),
+    read: Sequence[str] = (),
+) -> Report:
+    """Write the reports, and print the result: its sections, the last line, and the lines `after` it. What
+    could not be recorded is on standard error where no warning shows it. `read`: as for `deliver`."""
+    report = deliver(report, options.outputs, root, read)
+    style = screen.style_of(options.verbose)
+    if options.as_json:
         screen.show_json(render_report(report, ".json"))
+    else:
+        for section in sections if not options.quiet else ():
+            screen.show(section(report, style))
+        screen.line(headline(report, style))
+    if options.as_json or options.quiet:
         tell_lost(report)
-    return is_wanted
+    else:
+        screen.say(*after(report))
+    annotate(report, options.outputs, root, err=options.as_json)
+    return report
+
+
+def format_blocks(blocks: Iterable[Block], style: Style) -> str:
+    from baselinekit.report.blocks import terminal_lines
+
+    return format_lines(terminal_lines(blocks, style))
 
 
 def tell_lost(report: Report) -> None:
-    for text in report.not_recorded:
-        screen.line(f"not recorded: {screen.safe_line(text)}", err=True)
+    screen.say(*(f"not recorded: {text}" for text in report.not_recorded), err=True)
 
 
 def annotate(report: Report, outputs: Sequence[str], root: str, err: bool) -> None:
     """Tell the runner what differs, after the output for people. On standard error if standard output is a
     document: the runner reads both."""
     if ANNOTATIONS in outputs or _on_github():
-        screen.show(render_report(replace(report, folder=_folder_in_repository(root)), ANNOTATIONS), err)
+        screen.show(render_report(replace(report, folder=folder_in_repository(root)), ANNOTATIONS), err)
 
 
 def annotate_problems(problems: Sequence[Problem], root: str | None = None) -> None:
@@ -141,23 +144,11 @@ def annotate_problems(problems: Sequence[Problem], root: str | None = None) -> N
         from baselinekit.report.forms.annotations import format_problems
 
         root = root or project_root(nearest_config(os.getcwd()), os.getcwd())
-        screen.show(format_problems(problems, _folder_in_repository(root)), err=True)
+        screen.show(format_problems(problems, folder_in_repository(root)), err=True)
 
 
 def _on_github() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
-
-
-def _folder_in_repository(root: str) -> str:
-    """The project's folder in its repository: the runner and code scanning count paths from the
-    repository."""
-    folder = root = os.path.realpath(root)
-    while not os.path.exists(os.path.join(folder, ".git")):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return ""
-        folder = above
-    return "" if folder == root else os.path.relpath(root, folder).replace(os.sep, "/")
 
 
 def summarise(page_in: Callable[[int], str]) -> None:
@@ -171,7 +162,7 @@ def summarise(page_in: Callable[[int], str]) -> None:
         if page := page_in(room):
             append_text(path, page)
     except (BaselinekitError, OSError) as error:  # the verdict does not depend on it
-        screen.line(screen.safe(f"the summary of the step could not be written: {error}"), err=True)
+        screen.complain(f"the summary of the step could not be written: {error}")
 
 
 # Notify whom the configuration names under `notify:` when a command is done.
@@ -190,16 +181,4 @@ def notify(
     with real_context() as context:
         warning = notifying.notify(project, notice, context.clients)
     if warning:
-        screen.line(f"warning {screen.safe_line(warning)}", err=True)
-
-
-# The report files of a run, for the output.
-
-
-def describe_files(paths: Sequence[str]) -> str:
-    """Format paths that differ only in their endings: `evals/results/2024-01-20/run-143052.{json,md}`."""
-    stem = paths[0].partition("/run-")[2].partition(".")[0]
-    endings = [path.rpartition(f"/run-{stem}.")[2] for path in paths]
-    if not stem or not paths[1:]:
-        return screen.safe_line(", ".join(paths))
-    return screen.safe_line(f"{paths[0].removesuffix(endings[0])}{{{','.join(endings)}}}")
+        screen.say(f"warning {warning}", err=True)

@@ -1,6 +1,5 @@
 """`baselinekit demo`: capture and compare against a small service on this machine, with nothing to set up."""
 
-import errno
 import os
 import shlex
 import shutil
@@ -12,12 +11,10 @@ import click
 
 from baselinekit.cli import screen
 from baselinekit.cli.entry import clock
-from baselinekit.cli.options import command, flag, option
+from baselinekit.cli.options import command, flag, misuse, option
 from baselinekit.demo.service import Service
-from baselinekit.errors import InvalidInput, Problem
-from baselinekit.report.wording import Style, wrap_lines
+from baselinekit.report.wording import Style
 
-_FOLDER, _PORT = "baselines-demo", 8080
 _ENDPOINTS = "/health", "/api/v1/users", "/api/v1/orders", "/api/v1/report.txt"
 _EXCERPT = 24
 _MARKER = ".made-by-baselinekit-demo"
@@ -64,7 +61,7 @@ _MODEL_CAPTURES: tuple[list[str], ...] = (
 )
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class DemoOptions:
     """Start a small API and a small model on a free port of this machine, record what they answer, upgrade
     them, and see what changed. Needs no network, no key and no configuration. The files are kept, so that
@@ -76,29 +73,32 @@ class DemoOptions:
     baselinekit demo --serve --upgrade   the same, upgraded
     """
 
-    folder: str | None = option("--dir", "NAME", help="Where its files go. [default: baselines-demo]")
-    serve: bool = flag(help="Only start the API and the model, until Ctrl-C, for your own commands.")
-    port: int | None = option(
-        "N", type=click.IntRange(0, 65535), help="With --serve: the port; 0: any free one. [default: 8080]"
+    folder: str = option(
+        "--dir", "NAME", default="baselines-demo", show_default=True, help="Where its files go."
     )
-    upgrade: bool = flag(help="With --serve: start the upgraded versions.")
+    serve: bool = flag(
+        excludes=("folder",), help="Only start the API and the model, until Ctrl-C, for your own commands."
+    )
+    port: int = option(
+        "N",
+        type=click.IntRange(0, 65535),
+        default=8080,
+        needs="serve",
+        show_default=True,
+        help="With --serve: the port; 0: any free one.",
+    )
+    upgrade: bool = flag(needs="serve", help="With --serve: start the upgraded versions.")
 
 
 @command(DemoOptions)
 def demo(options: DemoOptions) -> None:
-    style, port = screen.style_of(), options.port
-    if options.serve and options.folder is not None:
-        raise InvalidInput(Problem("BK508", "--serve writes no files", "leave out --dir"))
-    if not options.serve and (port is not None or options.upgrade):
-        flag_name = "--upgrade" if port is None else "--port"
-        raise InvalidInput(Problem("BK508", f"{flag_name} says how to serve", "add --serve"))
+    style = screen.style_of()
     if options.serve:
-        serve(style, _PORT if port is None else port, options.upgrade)
+        serve(style, options.port, options.upgrade)
         return
-    folder = options.folder or _FOLDER
     with Service(now=clock()) as service:
-        make_folder(folder, service.url)
-        run_demo(style, service, folder)
+        make_folder(options.folder, service.url)
+        run_demo(style, service, options.folder)
 
 
 def serve(style: Style, port: int, upgrade: bool) -> None:
@@ -106,11 +106,8 @@ def serve(style: Style, port: int, upgrade: bool) -> None:
     try:
         service = Service(port, 2 if upgrade else 1, now=clock())
     except OSError as error:
-        is_taken = error.errno == errno.EADDRINUSE
-        reason = "is taken" if is_taken else f"cannot be used: {(error.strerror or str(error)).lower()}"
-        free = _PORT + 1 if port == _PORT else _PORT
-        hint = f"baselinekit demo --serve --port {free}, or 0 for a free one"
-        raise InvalidInput(Problem("BK508", f"port {port} of this machine {reason}", hint)) from None
+        message = f"port {port} cannot be used: {(error.strerror or str(error)).lower()}"
+        raise misuse(message, "choose another, or 0 for a free one: --port 0") from None
     with service:
         screen.line(f"{style.paint(service.url, 'bold')} answers until Ctrl-C, on this machine only")
         screen.line(f"  an API    version {service.version}: {'  '.join(_ENDPOINTS)}")
@@ -132,8 +129,7 @@ def run_demo(style: Style, service: Service, folder: str) -> None:
         """Print a command and run exactly that command. `hidden`: options that are not shown."""
         from baselinekit.cli.main import run
 
-        for line in format_command(words, style.width):
-            screen.line(style.paint(f"    {line}", "cyan"))
+        screen.line(style.paint(f"    $ {shlex.join(['baselinekit', *words])}", "cyan"))
         if words == ["compare"]:
             screen.line()
         run([*words, *hidden], clock())
@@ -176,7 +172,7 @@ def make_folder(folder: str, url: str) -> None:
     if os.path.exists(folder):
         if not os.path.exists(os.path.join(folder, _MARKER)):
             message = f"{folder} already exists, and was not made by the demo"
-            raise InvalidInput(Problem("BK508", message, "choose another: --dir NAME"))
+            raise misuse(message, "choose another: --dir NAME")
         shutil.rmtree(folder)
     texts = {
         _MARKER: "The next demo may remove this folder.\n",
@@ -189,15 +185,3 @@ def make_folder(folder: str, url: str) -> None:
         file = Path(folder, name)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, "utf-8")
-
-
-def format_command(words: list[str], width: int) -> list[str]:
-    """Format a command in lines that fit the terminal, joined by backslashes; an option and its value stay
-    together."""
-    parts: list[str] = []
-    for word in words:
-        follows = parts and parts[-1].startswith("-") and " " not in parts[-1] and not word.startswith("-")
-        parts[-1:] = [f"{parts[-1]} {shlex.quote(word)}"] if follows else [*parts[-1:], shlex.quote(word)]
-    *lines, last = wrap_lines(["$ baselinekit", *parts], max(40, width - 12), " ")
-    lines = [*(f"{line} \\" for line in lines), last]
-    return [*lines[:1], *(f"    {line}" for line in lines[1:])]

@@ -11,7 +11,7 @@ from importlib import import_module
 import click
 
 from baselinekit.cli import delivery, options as cli, screen
-from baselinekit.cli.clients import real_context, with_models
+from baselinekit.cli.clients import asking
 from baselinekit.cli.remotefiles import RemoteFiles
 from baselinekit.clients import trust
 from baselinekit.clients.programs.git import Git
@@ -26,13 +26,14 @@ from baselinekit.commands.doctor import (
 )
 from baselinekit.commands.history import Part, load_parts
 from baselinekit.commands.project import Project
-from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, first_of_each_file
+from baselinekit.errors import BaselinekitError, NothingSelected, Problem, first_of_each_file
 from baselinekit.evals import selection
 from baselinekit.evals.checks import describe_judges, examine_all
 from baselinekit.evals.judges import Probed, calibrate as measure, judges_of, judges_to_probe, probe
 from baselinekit.evals.selection import folders
 from baselinekit.model.recipes import Model
 from baselinekit.model.values import Json
+from baselinekit.report.blocks import Cell, table
 from baselinekit.report.next_commands import explain_commands
 from baselinekit.report.sections import describe_agreement
 from baselinekit.sandbox.sandbox import Sandbox
@@ -50,6 +51,7 @@ from baselinekit.values.texts import Mask, count_noun, mask_and_clip
 _REFUSALS = {"BK340", *(f"BK40{number}" for number in range(1, 9))}
 """Codes of refusals that an option on the command line can lift."""
 
+_OF_THE_WHOLE = ("results", "prune", "fail_on_unused")
 _PUBLIC_URLS = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
 _LONGEST_REASON = 200
 _MOST_CODES = 3
@@ -57,7 +59,7 @@ _FULL_GRANT = "a file can run any code, through the arguments it passes or the f
 _FROM_A_PULL_REQUEST = "as a pull request may have changed it"
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class DoctorOptions:
     """Check the configuration, and every baseline, eval case, suite, gate and prompt folder below PATHS
     (default: all of the project), without sending a request.
@@ -79,10 +81,12 @@ class DoctorOptions:
     fix: bool = cli.flag(help="First move large outputs out of their files into files beside them.")
     results: tuple[str, ...] = cli.several("--from", "RESULTS", help="Also list what those runs never ran.")
     prune: bool = cli.flag(help="Remove the files that nothing needs, after a question.")
-    yes: bool = cli.flag("-y", "--yes", help="With --prune: do not ask.")
+    yes: bool = cli.flag("-y", "--yes", needs="prune", help="With --prune: do not ask.")
     fail_on_unused: bool = cli.flag(help="Exit code 1 if nothing needs a file.")
     ci: bool = cli.flag(help="Also print what a run may do, and who allows it.")
-    probe_judges: bool = cli.flag(help="Test each judge on texts whose verdict is known.")
+    probe_judges: bool = cli.flag(
+        excludes=(*_OF_THE_WHOLE, "fix", "ci"), help="Test each judge on texts whose verdict is known."
+    )
     as_json: bool = cli.flag("--json", help="Print the findings as JSON.")
     project: cli.ProjectOptions = cli.project_options()
 
@@ -90,27 +94,17 @@ class DoctorOptions:
 @cli.command(DoctorOptions)
 def doctor(options: DoctorOptions) -> int:
     project = cli.project_of(options.project)
-    of_the_whole = ("results", "prune", "yes", "fail_on_unused")
     if options.probe_judges:
-        cli.refuse_without_effect("a probe of judges", *of_the_whole, "fix", "ci")
         return probe_judges(project, options)
     if options.paths:
-        cli.refuse_without_effect("the check of some paths", *of_the_whole)
-    if not options.prune:
-        cli.refuse_without_effect("doctor without --prune", "yes")
+        cli.refuse_without_effect("the check of some paths", *_OF_THE_WHOLE)
     parts = load_parts(options.results, os.getcwd())
     unused = _prune(project, parts, options) if options.prune else None
     moved, left_notes = move_large_outputs(project, options.paths) if options.fix else ([], [])
-    with real_context() as context:
-        clients = with_models(context, project, cli.RecordingOptions()).clients
+    with asking(project, cli.RecordingOptions()) as context:
+        clients = context.clients
         sandbox = Sandbox(clients.execute, project.trust.allow_exec)
-        try:
-            findings = examine_all(project, options.paths, clients, sandbox.check)
-        except InvalidInput as error:
-            # elsewhere a path that is missing may be meant as an id
-            hint = "doctor takes files and folders: check the name"
-            problems = (replace(one, hint=hint) if "--id " in one.hint else one for one in error.problems)
-            raise InvalidInput(*problems) from None
+        findings = examine_all(project, options.paths, clients, sandbox.check)
         if unused is None and not options.paths:
             # of files that cannot be read, the findings already report why
             with suppress(*((BaselinekitError,) if findings.problems else ())):
@@ -128,7 +122,7 @@ def doctor(options: DoctorOptions) -> int:
     else:
         for output in moved:
             line = f"moved the output of {output.id} out of {output.file} into {output.output_file}"
-            screen.line(f"{screen.safe_line(line)} ({output.size:,} bytes)")
+            screen.say(f"{line} ({output.size:,} bytes)")
         _print(findings, unused, project, options)
     delivery.annotate_problems((*findings.problems, *findings.shape), project.root)
     if _has_nothing(findings) and (options.paths or not project.config_file):
@@ -152,24 +146,23 @@ _UNUSED = {
 def _prune(project: Project, parts: Sequence[Part], options: DoctorOptions) -> Orphans:
     """Remove what nothing needs, and print each file: those that git tracks can be restored, others cannot.
     What is left is returned."""
-    with real_context() as context:
-        unused = find_orphans(project, with_models(context, project).clients, parts)
+    with asking(project) as context:
+        unused = find_orphans(project, context.clients, parts)
     removable = [orphan for orphan in unused.found if orphan.alone]
     if removable and not options.yes:
         files = count_noun(len(removable), "file")
-        for orphan in removable:
-            screen.line(_describe_unused(orphan), err=options.as_json)
+        screen.say(*map(_describe_unused, removable), err=options.as_json)
         if not (sys.stdin is not None and sys.stdin.isatty()):
             raise cli.misuse(f"--prune would remove {files}, and there is no terminal to ask in", "add --yes")
         click.confirm(f"Remove {files}?", abort=True, err=True)
     for orphan in removable:
         remove(project.root, orphan.file)
-        screen.line(f"removed {screen.safe_line(orphan.file)}", err=options.as_json)
+        screen.say(f"removed {orphan.file}", err=options.as_json)
     return replace(unused, found=tuple(orphan for orphan in unused.found if not orphan.alone))
 
 
 def _describe_unused(orphan: Orphan) -> str:
-    return screen.safe_line(f"{_UNUSED[orphan.kind]}: {orphan.id}   {orphan.file}   {orphan.why}")
+    return f"{_UNUSED[orphan.kind]}: {orphan.id}   {orphan.file}   {orphan.why}"
 
 
 def _has_nothing(findings: Findings) -> bool:
@@ -200,40 +193,31 @@ def _document(findings: Findings, unused: Orphans | None) -> dict[str, Json]:
 
 def _print(findings: Findings, unused: Orphans | None, project: Project, options: DoctorOptions) -> None:
     problems = (*findings.problems, *findings.shape)
-    for problem in first_of_each_file(problems):
-        screen.line(screen.safe(str(problem)))
-    for note in first_of_each_file(findings.notes, "note"):
-        screen.line(f"note: {screen.safe(str(note))}")
-    for line in all_permissions(project) if options.ci else ():
-        screen.line(screen.safe_line(line))
+    screen.say(*first_of_each_file(problems))
+    screen.say(*(f"note: {note}" for note in first_of_each_file(findings.notes, "note")))
+    screen.say(*(all_permissions(project) if options.ci else ()))
     refused = sorted({note.code for note in findings.notes} & _REFUSALS)
-    if _has_nothing(findings):
-        if project.config_file and not options.paths:
-            line = f"{project.config_file} is in order; there is no baseline and no eval yet"
-            screen.line(screen.safe_line(line))
-    elif problems:
+    if problems:
         screen.line(count_noun(len(problems), "problem"))
         codes = sorted({problem.code for problem in problems})
         screen.next_commands(explain_commands(codes[:_MOST_CODES]))
-    else:
-        evals = {"eval case": findings.cases, "gate": findings.gates, "prompt": findings.prompts}
-        counts = [count_noun(number, noun) for noun, number in evals.items() if number]
-        if findings.checked or not counts:
-            counts.insert(0, count_noun(findings.checked, "baseline"))
-        verb = "is" if findings.checked + sum(evals.values()) == 1 else "are"
+    elif not _has_nothing(findings):
+        counts = {"baseline": findings.checked, "eval case": findings.cases}
+        counts |= {"gate": findings.gates, "prompt": findings.prompts}
+        counted = ", ".join(count_noun(number, noun) for noun, number in counts.items() if number)
+        verb = "is" if sum(counts.values()) == 1 else "are"
         drafts = f", {findings.drafts} without an output yet" if findings.drafts else ""
-        summary = " and ".join(filter(None, (", ".join(counts[:-1]), counts[-1])))
-        screen.line(f"{summary} {verb} in order{drafts}")
+        screen.line(f"{counted} {verb} in order{drafts}")
         if refused:
             message = "with the current permissions, a run of all of them is refused (exit 4)"
             screen.line(f"{message}: {', '.join(refused)}")
             screen.next_commands(explain_commands(refused[:1]))
+    elif project.config_file and not options.paths:
+        screen.say(f"{project.config_file} is in order; there is no baseline and no eval yet")
     # a baseline that is gone is a problem already
     others = [one for one in unused.found if one.kind != "baseline"] if unused else []
-    for orphan in others:
-        screen.line(_describe_unused(orphan))
-    for text in unused.notes if unused else ():
-        screen.line(f"note: {screen.safe_line(text)}")
+    screen.say(*map(_describe_unused, others))
+    screen.say(*(f"note: {text}" for text in (unused.notes if unused else ())))
     if any(orphan.alone for orphan in others):
         screen.next_commands(["baselinekit doctor --prune"])
 
@@ -245,20 +229,19 @@ def all_permissions(project: Project) -> list[str]:
     allowed, limits, commands = project.trust, project.ceilings, sorted(project.commands.items())
     origins, hosts = allowed.named_origins, allowed.allow_hosts
     named_hosts = {*map(trust.host_of, origins | allowed.configured_origins), *(hosts or ())}
-    models = dict(sorted(project.models.items()))
-    skills = project.config.skills
-    argv = {name: command.argv for name, command in commands}
-    skill_argv = {name: skill.command for name, skill in skills.items() if skill.command}
+    models, skills = dict(sorted(project.models.items())), project.config.skills
+    argv = {name: skill.command for name, skill in skills.items() if skill.command}
+    argv |= {name: command.argv for name, command in commands}
     model_argv = {f"model {name}": model.command for name, model in models.items() if model.command}
     shadowed = [name for name, words in model_argv.items() if trust.imports_from_its_folder(words)]
-    full = ", ".join([*trust.unrestricted_programs({**skill_argv, **argv}), *shadowed])
+    full = ", ".join([*trust.unrestricted_programs(argv), *shadowed])
     root = os.path.realpath(project.root)
 
     def is_of_checkout(word: str) -> bool:  # paths start at the root
         path = os.path.realpath(os.path.join(root, word))
         return os.path.isfile(path) and os.path.commonpath([root, path]) == root
 
-    parts = trust.programs_from_checkout({**skill_argv, **argv, **model_argv}, is_of_checkout)
+    parts = trust.programs_from_checkout({**argv, **model_argv}, is_of_checkout)
     parts |= {name: [skill.python] for name, skill in skills.items() if skill.python}
     parts |= {f"model {name}": [model.python] for name, model in models.items() if model.python}
     checkout_files = "; ".join(f"{name}: {', '.join(files)}" for name, files in sorted(parts.items()))
@@ -318,8 +301,8 @@ def describe_model(entry: tuple[str, Model]) -> str:
 def probe_judges(project: Project, options: DoctorOptions) -> int:
     """Probe the judges; 3 if a text fooled one, or one could not tell a wrong answer from a right one."""
     judges = judges_to_probe(project, options.paths)
-    with real_context() as context:
-        models = with_models(context, project, cli.RecordingOptions()).clients.models
+    with asking(project, cli.RecordingOptions()) as context:
+        models = context.clients.models
         for judge in judges:
             models.check(judge.model)
         probes = probe(judges, models.ask)
@@ -343,26 +326,26 @@ def probe_judges(project: Project, options: DoctorOptions) -> int:
 
 
 def print_probes(probes: Sequence[Probed], judges: Sequence[str], mask: Mask) -> None:
-    widest = max(len(result.probe) for result in probes)
     for judge in judges:
         results = [result for result in probes if result.judge == judge]
         right = sum(result.holds for result in results)
-        screen.line(screen.safe_line(f"{judge}: {right} of {len(results)} probes judged correctly"))
+        screen.say(f"{judge}: {right} of {len(results)} probes judged correctly")
+        rows = []
         for result in results:
-            word = "ok  " if result.holds else "FAIL"
             outcome = "unreadable" if result.grade.code == "BK640" else result.grade.outcome
-            line = f"  {word}  {result.probe:<{widest}}  wanted {result.wanted:<10}  got {outcome}"
-            if result.grade.reason and not result.holds:
-                line += f"  ({mask_and_clip(result.grade.reason, _LONGEST_REASON, mask)})"
-            screen.line(screen.safe_line(line))
+            reason = "" if result.holds else mask_and_clip(result.grade.reason, _LONGEST_REASON, mask)
+            word = Cell("ok", "passed") if result.holds else Cell("FAIL", "failed")
+            rows.append((word, result.probe, f"wanted {result.wanted}", f"got {outcome}", reason))
+        heads = ("", "probe", "wanted", "got", "reason")
+        screen.show(delivery.format_blocks([table(heads, rows)], screen.style_of(verbose=True)))
         if right < len(results):
-            screen.line(screen.safe_line(f"  do not trust what {judge} says: use a stronger model"))
+            screen.say(f"  do not trust what {judge} says: use a stronger model")
 
 
 # `baselinekit calibrate`.
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class CalibrateOptions:
     """Ask each judge that has a calibration file about the outputs in it, which people have judged.
 
@@ -380,14 +363,13 @@ class CalibrateOptions:
 def calibrate(options: CalibrateOptions) -> int:
     project = cli.project_of(options.project)
     judges = judges_of(project.root, selection.load(project, options.paths, options.suite).cases)
-    with real_context() as context:
-        models = with_models(context, project, options.recording).clients.models
-        measured = measure(project.root, judges, models.ask)
+    with asking(project, options.recording) as context:
+        measured = measure(project.root, judges, context.clients.models.ask)
     if options.as_json:
         rows = [{"file": one.file, **asdict(found), "accuracy": found.accuracy} for one, found in measured]
         screen.show_document(rows)
         return 0
     for judge, agreement in measured:
-        screen.line(screen.safe_line(f"{agreement.model}: {describe_agreement(agreement)}"))
-        screen.line(screen.safe_line(f"  kept: {measured_file(judge.file)}"))
+        screen.say(f"{agreement.model}: {describe_agreement(agreement)}")
+        screen.say(f"  kept: {measured_file(judge.file)}")
     return 0

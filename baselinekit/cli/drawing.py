@@ -36,9 +36,6 @@ def show_progress(
     if total < 2 or not stream.isatty() or os.environ.get("TERM") in ("dumb", "unknown"):
         yield lambda outcome: None
         return
-    if isinstance(stream, _StreamAboveBar):  # one bar at a time: the newer one
-        stream.bar.erase()
-        stream = stream.stream
     has_colour = color == "always" or (color == "auto" and not os.environ.get("NO_COLOR"))
     bar = _Bar(total, stream, action, has_colour)
     ticker = threading.Thread(target=bar.keep_drawing, daemon=True)
@@ -119,14 +116,14 @@ class _StreamAboveBar:
     """Replaces a standard stream while a bar is shown."""
 
     def __init__(self, stream: TextIO, bar: _Bar):
-        self.stream, self.bar = stream, bar
+        self._stream, self._bar = stream, bar
 
     def write(self, text: str) -> int:
-        self.bar.print_above(self.stream, text)
+        self._bar.print_above(self._stream, text)
         return len(text)
 
     def __getattr__(self, name: str) -> object:
-        return getattr(self.stream, name)
+        return getattr(self._stream, name)
 
 
 _ESCAPE_SECONDS = 0.05

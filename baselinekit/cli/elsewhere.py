@@ -11,9 +11,6 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic
 
-import click
-from click.core import ParameterSource
-
 from baselinekit.cli.clients import CACHE, LazyModels, open_clients, operator_path
 from baselinekit.cli.options import RecordingOptions, WhereOptions
 from baselinekit.clients.programs.git import Git
@@ -34,7 +31,7 @@ from baselinekit.commands.context import ModelThreads, RunContext, Stop
 from baselinekit.commands.executor import Chunk, ChunkDone, Elsewhere, Grant, Item, Judged, NewAnswer, Terms
 from baselinekit.commands.judging import Checker, ComparePolicy, JudgedBaseline
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.errors import BaselinekitError
 from baselinekit.kinds.settings import Clients
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Entry
@@ -245,23 +242,13 @@ def compare_elsewhere(
     return elsewhere(job, where, lambda order: partial(CompareWorker, order, policy), OF_BASELINES, named)
 
 
-def check_dask_option(place: str) -> None:
-    """Refuse an invalid address, and `--processes` together with `--dask`."""
-    check_place(place)
-    context = click.get_current_context(silent=True)
-    if context and context.get_parameter_source("processes") is ParameterSource.COMMANDLINE:
-        message = "--dask and --processes both say where the work is done"
-        hint = "leave one of them out; --dask local:4 starts four workers"
-        raise InvalidInput(Problem("BK508", message, hint))
-
-
 def on_cluster(
     place: str, job: Job, build: Callable[[Order], Build], named: Sequence[str], stated: Mapping[str, bytes]
 ) -> AbstractContextManager[Cluster]:
     """The workers of a cluster, which is connected once there is something to send. `build`: how a worker is
     made; `named`: files and folders that are sent wherever they are; `stated`: files with the content that
     they must have there, whatever they contain here."""
-    check_dask_option(place)
+    check_place(place)
     project, execute = job.models.project, job.context.clients.execute
     root = project.root
     order = order_to_send(job)

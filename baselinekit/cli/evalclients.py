@@ -4,8 +4,7 @@ to be written."""
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,7 +13,6 @@ from baselinekit.cli.options import WhereOptions
 from baselinekit.commands.cluster import Build
 from baselinekit.commands.executor import Elsewhere
 from baselinekit.commands.project import CaptureEnvironment, Project
-from baselinekit.errors import NotRecorded
 from baselinekit.evals import attempts
 from baselinekit.evals.attempts import CaseOrder, CaseTurn, EvalClients, JudgedAttempt, PendingWrites
 from baselinekit.evals.checks import Prepared, prepare_cases
@@ -26,7 +24,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import FunctionOutput
 from baselinekit.model.recipes import Observation, SandboxResult
 from baselinekit.sandbox.sandbox import Execute, Sandbox
-from baselinekit.store.atomic import cannot_write
+from baselinekit.store.results import append_text, write_text
 from baselinekit.structs import replace
 from baselinekit.suites.ratings import Ratings
 
@@ -57,29 +55,13 @@ def record_slip(queue: Queue, save: Save | None, slip: PendingWrites) -> None:
             save(line)
 
 
-@contextmanager
-def saved_answers(path: str | None, go_on: bool) -> Iterator[Save | None]:
+def saving(path: str | None, go_on: bool) -> Save | None:
     """Write each answer as a line when it arrives; without a path, save nothing."""
     if path is None:
-        yield None
-        return
-    lock = threading.Lock()
-    with ExitStack() as stack:
-        try:
-            mode = "a" if go_on else "w"
-            file = stack.enter_context(open(path, mode, encoding="utf-8", errors="backslashreplace"))
-        except OSError as error:
-            raise NotRecorded(cannot_write(path, error)) from None
-
-        def add(line: str) -> None:
-            try:
-                with lock:
-                    file.write(f"{line}\n")
-                    file.flush()
-            except OSError as error:
-                raise NotRecorded(cannot_write(path, error)) from None
-
-        yield add
+        return None
+    if not go_on:
+        write_text(path, "")
+    return lambda line: append_text(path, f"{line}\n")
 
 
 class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):

@@ -10,7 +10,7 @@ from baselinekit.codes import explain as meaning_of
 # `baselinekit explain CODE|ID`.
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class ExplainOptions:
     """Say what an error code such as BK101 means and how to fix it.
 
@@ -32,22 +32,21 @@ def explain(options: ExplainOptions) -> None:
         return
     if subject.upper().startswith("BK") and subject[2:].isdigit():
         raise cli.misuse(f"there is no code {subject}", "codes are at the start of messages")
-    from baselinekit.cli.clients import real_context, with_models
+    from baselinekit.cli.clients import asking
     from baselinekit.commands.doctor import describe_baseline
     from baselinekit.commands.loading import load
     from baselinekit.commands.selection import Selection, select
 
     project = cli.project_of(options.project)
     baseline = select(load(project, ()), Selection(ids=(subject,)))[0]
-    with real_context() as context:
-        for line in describe_baseline(project, baseline, with_models(context, project).clients):
-            screen.line(screen.safe_line(line))
+    with asking(project) as context:
+        screen.say(*describe_baseline(project, baseline, context.clients))
 
 
 # `baselinekit schema`.
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class SchemaOptions:
     """Print the JSON Schema of baseline files, or of eval files: cases, suites and gates.
 

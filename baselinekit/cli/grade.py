@@ -14,7 +14,7 @@ from baselinekit.cli.entry import INTERRUPTED, clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.evals.rating import Queue, agreements, finish, import_ratings, sheet
 from baselinekit.graders.by_human import describe_choices, is_late, options_of, value_of, words_for
-from baselinekit.model.ratings import ItemStatus, Rating, RatingItem, Sheet
+from baselinekit.model.ratings import Rating, RatingItem, Sheet
 from baselinekit.model.values import Json
 from baselinekit.report import rating as screens, resultfile
 from baselinekit.report.forms.table import render_report
@@ -24,8 +24,10 @@ from baselinekit.structs import MutableStruct, field, replace
 from baselinekit.suites.ratings import check_rater, dump_ratings
 from baselinekit.values.texts import count_noun
 
+_ACTIONS = ("value", "export", "imported", "finish", "drop", "listed")
 
-@dataclass(eq=False, repr=False)
+
+@dataclass
 class GradeOptions:
     """Go through the outputs that wait for a person, one by one. Each rating is saved immediately.
 
@@ -46,16 +48,26 @@ class GradeOptions:
 
     cases: tuple[str, ...] = cli.argument(nargs=-1, metavar="[CASE|KEY]...")
     rater: str | None = cli.option("--as", "NAME", help="Who rates [default: BASELINEKIT_RATER, else login].")
-    value: str | None = cli.option("VALUE", help="Enter this rating: 4, Pass, '4 5 3', '2 > 1 > 3'.")
-    note: str = cli.option("TEXT", default="", help="With --value: why.")
-    change: bool = cli.flag(help="With --value: replace your earlier rating.")
-    listed: bool = cli.flag("--list", help="List the queue, including what is settled.")
-    as_json: bool = cli.flag("--json", help="The queue as JSON.")
-    export: str | None = cli.option("FILE", help="Write the queue to a file; with --as, a form to fill in.")
-    imported: str | None = cli.option("--import", "FILE", help="Import ratings; - reads standard input.")
-    finish: str | None = cli.option("RESULTS", help="Complete a result file with the ratings given since.")
-    outputs: tuple[str, ...] = cli.several("-o", "PATH", help="With --finish: write to this file instead.")
-    drop: bool = cli.flag(help="Remove unrated items from the queue.")
+    value: str | None = cli.option(
+        "VALUE", excludes=_ACTIONS, help="Enter this rating: 4, Pass, '4 5 3', '2 > 1 > 3'."
+    )
+    note: str = cli.option("TEXT", default="", needs="value", help="With --value: why.")
+    change: bool = cli.flag(needs="value", help="With --value: replace your earlier rating.")
+    listed: bool = cli.flag("--list", excludes=_ACTIONS, help="List the queue, including what is settled.")
+    as_json: bool = cli.flag("--json", excludes=_ACTIONS[:-1], help="The queue as JSON.")
+    export: str | None = cli.option(
+        "FILE", excludes=_ACTIONS, help="Write the queue to a file; with --as, a form to fill in."
+    )
+    imported: str | None = cli.option(
+        "--import", "FILE", excludes=_ACTIONS, help="Import ratings; - reads standard input."
+    )
+    finish: str | None = cli.option(
+        "RESULTS", excludes=_ACTIONS, help="Complete a result file with the ratings given since."
+    )
+    outputs: tuple[str, ...] = cli.several(
+        "-o", "PATH", needs="finish", help="With --finish: write to this file instead."
+    )
+    drop: bool = cli.flag(excludes=_ACTIONS, help="Remove unrated items from the queue.")
     project: cli.ProjectOptions = cli.project_options(cli.READING)
 
 
@@ -68,20 +80,6 @@ _MOST_NAMED = 5
 
 @cli.command(GradeOptions)
 def grade(options: GradeOptions) -> int:
-    actions = [
-        options.value is not None,
-        options.export is not None,
-        options.imported is not None,
-        options.finish is not None,
-        options.listed,
-        options.drop,
-    ]
-    if sum(actions) > 1 or (options.as_json and any(actions) and not options.listed):
-        raise cli.misuse("these options cannot be combined", "run the command once for each")
-    if options.value is None:
-        cli.refuse_without_effect("grade without --value", "note", "change")
-    if options.finish is None:
-        cli.refuse_without_effect("grade without --finish", "outputs")
     queue = Queue(cli.project_of(options.project), clock())
     if options.value is not None:
         return enter_rating(queue, options, options.value)
@@ -100,7 +98,7 @@ def grade(options: GradeOptions) -> int:
     waiting = [standing.item for standing in standings if standing.wants(rater)]
     if waiting:
         return Session(queue, rater, waiting, screen.style_of()).run()
-    screen.line(screen.safe_line(f"nothing waits for {rater}"))
+    screen.say(f"nothing waits for {rater}")
     return _PENDING if any(standing.is_open for standing in standings) else 0
 
 
@@ -127,7 +125,7 @@ def list_queue(queue: Queue, options: GradeOptions) -> int:
     screen.show(screens.format_queue(standings if options.listed else waiting, screen.style_of()))
     for agreement in agreements(standings) if options.listed else ():
         values = (f"{name} {'not defined' if value is None else value}" for name, value in agreement.items())
-        screen.line(screen.safe_line(f"agreement  {', '.join(values)}"))
+        screen.say(f"agreement  {', '.join(values)}")
     if not waiting:
         screen.line("nothing waits for people")
         return 0
@@ -142,28 +140,19 @@ def enter_rating(queue: Queue, options: GradeOptions, value: str) -> int:
     rater = name_rater(options, is_login_enough=False)
     if len(options.cases) != 1:
         raise cli.misuse("--value is for one case", "name it: baselinekit grade CASE")
-    item = select_item(queue.standings(options.cases), rater, options)
+    items = [standing.item for standing in queue.standings(options.cases)]
+    if len(items) > 1:
+        keys = ", ".join(item.key[:8] for item in items[:_MOST_NAMED])
+        message = f"{len(items)} outputs of {options.cases[0]} are in the queue"
+        raise InvalidInput(Problem("BK745", message, f"name one by its key: {keys}"))
+    (item,) = items
     scale = item.method.rating_scale
     rating = Rating(rater, value_of(value, scale, len(item.shown.items)), queue.stamp(), options.note)
     standing = queue.rate(item, rating, options.change)
     state = standing.grade.verdict or standing.grade.outcome
     progress = screens.describe_count(len(standing.item.ratings), item.method.evaluators.min_required)
-    line = f"{rater} rates {item.case} {words_for(rating.value, scale)}: {state}, {progress} it"
-    screen.line(screen.safe_line(line))
+    screen.say(f"{rater} rates {item.case} {words_for(rating.value, scale)}: {state}, {progress} it")
     return 0
-
-
-def select_item(standings: Sequence[ItemStatus], rater: str, options: GradeOptions) -> RatingItem:
-    """The item to rate: if several match, the one that this person can still rate."""
-    items = [standing.item for standing in standings]
-    if len(items) > 1:
-        own = [one.item for one in standings if one.item.rated_by(rater) == options.change and one.is_open]
-        items = own or items
-    if len(items) > 1:
-        keys = ", ".join(item.key[:8] for item in items[:_MOST_NAMED])
-        message = f"{len(items)} outputs of {options.cases[0]} are in the queue"
-        raise InvalidInput(Problem("BK745", message, f"name one by its key: {keys}"))
-    return items[0]
 
 
 def export_queue(queue: Queue, options: GradeOptions, name: str) -> int:
@@ -171,28 +160,24 @@ def export_queue(queue: Queue, options: GradeOptions, name: str) -> int:
     standings = queue.standings(options.cases)
     items = [standing.item for standing in standings if rater is None or standing.wants(rater)]
     if not items:
-        screen.line("nothing to export: nothing waits" + (f" for {screen.safe_line(rater)}" if rater else ""))
+        screen.line("nothing to export: nothing waits")
         return 0
     text = dump_ratings(items, name, rater)
     if name == "-":
         screen.show(text)
         return 0
     write_text(name, text)
-    screen.line(f"wrote {screen.safe_line(name)}: {count_noun(len(items), 'item')}")
+    screen.say(f"wrote {name}: {count_noun(len(items), 'item')}")
     if rater is not None:
-        words = f"fill in each `value:`, then baselinekit grade --import {shlex.quote(name)}"
-        screen.next_commands([words])
+        screen.say(f"next: fill in each `value:`, then baselinekit grade --import {shlex.quote(name)}")
     return 0
 
 
 def import_file(queue: Queue, name: str) -> int:
     text = cli.read_text("--import", name, "what baselinekit grade --export wrote")
     imported = import_ratings(queue, text, "standard input" if name == "-" else name)
-    parts = [count_noun(imported.ratings, "new rating")]
-    parts += [f"{imported.known:,} known already"] if imported.known else []
-    parts += [f"{imported.empty:,} not filled in"] if imported.empty else []
-    parts += [count_noun(imported.items, "new item")] if imported.items else []
-    screen.line(", ".join(parts))
+    ratings = f"{count_noun(imported.ratings, 'new rating')}, {imported.known:,} known already"
+    screen.line(f"{ratings}, {imported.empty:,} not filled in, {count_noun(imported.items, 'new item')}")
     return 0
 
 
@@ -206,9 +191,8 @@ def finish_report(queue: Queue, options: GradeOptions, name: str) -> int:
     elif outcome.decided and name != "-":
         write_text(name, render_report(report, ".json"))
     screen.line(f"{outcome.decided:,} decided by people, {outcome.left:,} still wait")
-    for result in outcome.report.results:
-        if result.outcome not in ("passed", "skipped"):
-            screen.line(screen.safe_line(f"{result.outcome}  {result.id}  {result.reason}"))
+    open_results = [one for one in report.results if one.outcome not in ("passed", "skipped")]
+    screen.say(*(f"{one.outcome}  {one.id}  {one.reason}" for one in open_results))
     delivery.tell_lost(report)
     return report.exit_code
 
@@ -217,9 +201,7 @@ def drop_unrated(queue: Queue, options: GradeOptions) -> int:
     items = [standing.item for standing in queue.standings(options.cases)]
     unrated = [item.key for item in items if not item.ratings]
     queue.ratings.drop(unrated)
-    kept_count = len(items) - len(unrated)
-    note = f", {kept_count:,} kept: they have ratings" if kept_count else ""
-    screen.line(f"{len(unrated):,} dropped{note}")
+    screen.line(f"{len(unrated):,} dropped, {len(items) - len(unrated):,} with ratings kept")
     return 0
 
 
@@ -263,8 +245,7 @@ class Session(MutableStruct):
 
     def describe_rated(self) -> str:
         remaining = len(self.waiting) - len(self.rated)
-        suffix = f", {remaining:,} still wait for {screen.safe_line(self.rater)}" if remaining else ""
-        return f"{count_noun(len(self.rated), 'rating')} kept{suffix}"
+        return f"{count_noun(len(self.rated), 'rating')} kept, {remaining:,} still wait"
 
     @property
     def sheet(self) -> Sheet:
@@ -294,7 +275,7 @@ class Session(MutableStruct):
         key = keys.key()
         answer.message = ""
         if key == "s":
-            self.region.say(f"skipped  {screen.safe_line(item.case)}\n")
+            self.say(f"skipped  {item.case}")
             self.go_to(self.at + 1)
         elif key == "q":
             self.has_left = True
@@ -302,8 +283,6 @@ class Session(MutableStruct):
             self.show_item()
         elif key == "n":
             answer.note = self.type_note(keys, item.case, answer.note)
-        elif key == "N":
-            answer.message = self.note_last(keys)
         elif key == "u" and self.rated and not (answer.values or answer.typed):
             self.withdraw_last()
         elif (value := enter_key(key, self.sheet, answer)) is not None:
@@ -323,31 +302,18 @@ class Session(MutableStruct):
         self.rated.append(self.at)
         late = "  (took longer than the limit: marked)" if is_late(rating, item.method) else ""
         noted = "  with a note" if answer.note else ""
-        line = f"kept     {item.case}  {words_for(value, scale)}{noted}{late}"
-        self.region.say(screen.safe_line(line) + "\n")
+        self.say(f"kept     {item.case}  {words_for(value, scale)}{noted}{late}")
         self.go_to(self.at + 1)
 
     def withdraw_last(self) -> None:
         number = self.rated.pop()
         item = self.waiting[number]
         self.queue.ratings.withdraw(item.key, self.rater)
-        self.region.say(f"undone      {screen.safe_line(item.case)}\n")
+        self.say(f"undone   {item.case}")
         self.go_to(number)
 
-    def note_last(self, keys: Keyboard) -> str:
-        """Add a note to the last rating; return the message to show."""
-        if not self.rated:
-            return "nothing has been rated yet"
-        item = self.queue.ratings.find(self.waiting[self.rated[-1]].key)
-        own = [rating for rating in (item.ratings if item else ()) if rating.rater == self.rater]
-        if item is None or not own:
-            return "your rating no longer exists"
-        note = self.type_note(keys, item.case, own[0].note)
-        try:
-            self.queue.rate(item, replace(own[0], note=note), again=True)
-        except BaselinekitError as error:
-            return error.problems[0].message
-        return f"note added to {item.case}"
+    def say(self, text: str) -> None:
+        self.region.say(f"{screen.safe_line(text)}\n")
 
     def type_note(self, keys: Keyboard, case: str, note: str) -> str:
         """Read a line; Escape keeps the previous note."""
@@ -372,34 +338,32 @@ def enter_key(key: str, rating_sheet: Sheet, answer: TypedAnswer) -> Json:
     and for a scale of single digits; a ranking and a wider scale are typed, and Enter ends them."""
     item, scale = rating_sheet.item, rating_sheet.item.method.rating_scale
     low, high = scale.range if scale.type == "likert" else (1, 2)
-    is_one_key = scale.type != "ranking" and low >= 0 and high <= 9
     if key in _ERASE or key == "u":
         if answer.typed:
             answer.typed = answer.typed[:-1]
         elif answer.values:
             answer.values.pop()
-    elif key in _ENTER and not answer.typed:
-        pass  # after a number that needed only one key it is not a mistake
-    elif scale.type == "ranking":
-        count, text = len(item.shown.items), answer.typed
-        if key in _ENTER:
-            try:
-                return value_of(" ".join(text) if text.isdecimal() and count < 10 else text, scale, count)
-            except BaselinekitError as error:
-                answer.message = error.problems[0].hint
-        elif key.isdecimal() or key in ("=", ">", " ", ","):
-            answer.typed += key
-    elif not is_one_key and (key.isdecimal() or (key == "-" and low < 0 and not answer.typed)):
+        return None
+    if key not in _ENTER:
         answer.typed += key
-    else:
-        text = answer.typed if key in _ENTER else key if is_one_key else ""
-        answer.typed = ""
-        if not text.removeprefix("-").isdecimal() or not low <= int(text) <= high:
-            answer.message = f"a number from {low} to {high}" if scale.type == "likert" else "1 or 2"
-        elif scale.type == "binary":
-            return options_of(scale)[int(text) - 1].value
-        else:
-            answer.values.append(int(text))
-            if len(answer.values) == len(rating_sheet.questions):
-                return list(answer.values) if scale.criteria else answer.values[0]
-    return None
+        if scale.type == "ranking" or low < 0 or high > 9:
+            return None
+    text, answer.typed = answer.typed, ""
+    if not text:  # Enter after a number that needed only one key is not a mistake
+        return None
+    if scale.type == "ranking":
+        count = len(item.shown.items)
+        try:
+            return value_of(" ".join(text) if text.isdecimal() and count < 10 else text, scale, count)
+        except BaselinekitError as error:
+            answer.message = error.problems[0].hint
+            return None
+    if not text.removeprefix("-").isdecimal() or not low <= int(text) <= high:
+        answer.message = f"a number from {low} to {high}" if scale.type == "likert" else "1 or 2"
+        return None
+    if scale.type == "binary":
+        return options_of(scale)[int(text) - 1].value
+    answer.values.append(int(text))
+    if len(answer.values) < len(rating_sheet.questions):
+        return None
+    return list(answer.values) if scale.criteria else answer.values[0]

@@ -7,9 +7,16 @@ from typing import Any
 
 from baselinekit.cli import recipes
 from baselinekit.cli.clients import real_context
-from baselinekit.cli.options import operator_of, parse_pairs, project_of, read_text
+from baselinekit.cli.options import (
+    misuse,
+    operator_of,
+    parse_pairs,
+    project_of,
+    read_beside,
+    read_text,
+    refuse_without_effect,
+)
 from baselinekit.cli.recipes import DraftOptions, with_files
-from baselinekit.clients.trust import check_inside
 from baselinekit.commands.capture import Captured, CaptureOptions, NewBaseline, group_of
 from baselinekit.commands.importing import Batch, reader_of, summarize, worst_of
 from baselinekit.commands.loading import load, load_partly
@@ -17,9 +24,8 @@ from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
 from baselinekit.evals import casebaselines, selection
 from baselinekit.importers.drafts import HINT_FOR_URL, DraftRecipe, ImportChoices, flaw_of_url
-from baselinekit.model.baselines import Baseline
 from baselinekit.report.next_commands import lies_in
-from baselinekit.store.project import CONFIG_NAME, place_in_config, project_root
+from baselinekit.store.project import CONFIG_NAME, project_root
 from baselinekit.store.reading import parse_record
 from baselinekit.structs import replace
 from baselinekit.suites.promptfolders import folders_below
@@ -30,10 +36,9 @@ def reading(options: DraftOptions, settings: CaptureOptions) -> Callable[[], Bat
     prompts, other_paths = split_prompt_paths(options.paths, project_of(options.project))
     if prompts and other_paths:
         message = f"{prompts[0]} is a prompt folder, and {other_paths[0]} is none"
-        raise InvalidInput(Problem("BK508", message, "capture them by two commands"))
-    if options.cases and not prompts:
-        message = f"--case names a case of a prompt folder, and {other_paths[0]} is none"
-        raise InvalidInput(Problem("BK508", message, "leave it out"))
+        raise misuse(message, "capture them by two commands")
+    if not prompts:
+        refuse_without_effect("a file that is no prompt folder", "cases")
     texts = {} if prompts else {path: text for path in options.paths if (text := _text(path)) is not None}
     readers = {path: reader for path, text in texts.items() if (reader := reader_of(path, text)) is not None}
     paths = [path for path in options.paths if path not in readers]
@@ -55,10 +60,7 @@ def reading(options: DraftOptions, settings: CaptureOptions) -> Callable[[], Bat
 def _choices(options: DraftOptions, project: Project) -> ImportChoices:
     base_url = project.override_base_url or project.base_url
     if flaw := flaw_of_url(base_url or ""):
-        problems = [Problem("BK508", f"base_url: {flaw}", HINT_FOR_URL, at=("base_url",))]
-        if project.config_file is not None and project.operator.config_from is None:
-            problems = place_in_config(project.root, project.config_file, problems)
-        raise InvalidInput(*problems)
+        raise misuse(f"base_url: {flaw}", HINT_FOR_URL)
     return ImportChoices(
         base_url=base_url,
         unsafe=options.unsafe,
@@ -75,13 +77,13 @@ def _drafts(paths: Sequence[str], project: Project) -> list[NewBaseline]:
     """The baselines of our own files that have a recipe and no output yet."""
     loaded = load(project, paths)
     drafts = [draft for draft in loaded if draft.baseline is None]
-    if not drafts and loaded:
+    if not loaded:
+        hint = "a file needs an id and a `current:`"
+        raise NothingSelected(Problem("BK509", "there is nothing to capture there", hint))
+    if not drafts:
         message = "every baseline there already has an output, and capture does not overwrite"
         hint = "to accept new answers: baselinekit refresh PATH --replay"
         raise InvalidInput(Problem("BK520", message, hint))
-    if not drafts:
-        hint = "a file needs an id and a `current:`"
-        raise NothingSelected(Problem("BK509", "there is nothing to capture there", hint))
     hint = f"move it below {project.folders[0]}, or name its folder in {CONFIG_NAME} (`baselines:`)"
     message = f"a compare does not look there, only in {', '.join(project.folders)}"
     problems = [
@@ -110,25 +112,15 @@ def _text(path: str) -> str | None:
 def _text_beside(document: str, reference: str) -> str:
     """Read a file that a document refers to. It must be in the document's folder or, in a git repository, in
     the repository."""
-    folder = os.path.realpath("." if document == "-" else os.path.dirname(document) or ".")
-    target = os.path.realpath(os.path.join(folder, reference))
-    check_inside(os.path.realpath(project_root(None, folder)), target, reference)
-    if not os.path.isfile(target):
-        raise InvalidInput(Problem("BK111", "there is no such file", "correct the reference"))
-    return read_text("capture", target, "a JSON or YAML file")
+    folder = "." if document == "-" else os.path.dirname(document) or "."
+    return read_beside(document, reference, project_root(None, os.path.realpath(folder)))
 
 
 def _record(draft: DraftRecipe, options: DraftOptions, project: Project) -> dict[str, Any]:
     """The new record from the file and the command line. Paths of files that it sends are relative to its own
     future folder."""
-    tags = list(dict.fromkeys([*options.tags, *draft.tags]))
-    record: dict[str, Any] = {
-        "id": draft.id,
-        **({"name": draft.name} if draft.name else {}),
-        "current": draft.current,
-        "comparison": {},
-        "metadata": {"tags": tags} if tags else {},
-    }
+    tags = dict.fromkeys([*options.tags, *draft.tags])
+    record = recipes.new_record(draft.id, draft.current, {}, draft.name, tags)
     if "files" in draft.current["input"] or {"verify", "cert"} & draft.current["execution"].keys():
         group = options.group or group_of(parse_record(record), project)
         record["current"] = with_files(draft.current, group, project)
@@ -143,12 +135,13 @@ def split_prompt_paths(paths: Sequence[str], project: Project) -> tuple[list[str
     others: list[str] = []
     for path in paths:
         folders = _prompts_at(path, project) if path != "-" else []
-        drafts = _drafts_below(path, project) if folders else []
-        if drafts:
-            recipes = f"recipes without an output ({drafts[0].source.file})"
-            message = f"{path} holds both prompt folders ({folders[0] or '.'}) and {recipes}"
-            hint = "name each by its path, and capture them by two commands"
-            raise InvalidInput(Problem("BK508", message, hint))
+        # invalid files are skipped: compare reports those
+        loaded = load_partly(project, [path])[0] if folders and os.path.isdir(path) else []
+        if drafts := [one.source.file for one in loaded if one.baseline is None]:
+            message = (
+                f"{path} holds prompt folders ({folders[0]}) and recipes without an output ({drafts[0]})"
+            )
+            raise misuse(message, "name each by its path, and capture them by two commands")
         (cases if folders else others).append(path)
     return cases, others
 
@@ -157,16 +150,6 @@ def _prompts_at(path: str, project: Project) -> list[str]:
     folder = selection.resolve_path_or_prompt(project, path)
     exists = os.path.lexists(os.path.join(project.root, folder))
     return folders_below(project.root, [folder]) if exists else []
-
-
-def _drafts_below(path: str, project: Project) -> list[Baseline]:
-    """The recipes without an output below a path. Invalid files are skipped: compare reports those."""
-    target = os.path.normpath(os.path.join(project.root, selection.resolve_path_or_prompt(project, path)))
-    folders = (os.path.normpath(os.path.join(project.root, folder)) for folder in project.folders)
-    pairs = ((folder, os.path.commonpath([target, folder])) for folder in folders if os.path.isdir(folder))
-    inner = [folder if shared == target else target for folder, shared in pairs if shared in (target, folder)]
-    loaded = load_partly(project, inner)[0] if inner else []
-    return [draft for draft in loaded if draft.baseline is None]
 
 
 def read_cases(options: DraftOptions, settings: CaptureOptions) -> Batch:
@@ -201,7 +184,7 @@ def read_cases(options: DraftOptions, settings: CaptureOptions) -> Batch:
     def notes(captured: Sequence[Captured]) -> Iterator[str]:
         yield from batch.notes(captured)
         if queries:
-            subject = "a trigger query is" if queries == 1 else f"{queries:,} trigger queries are"
-            yield f"{subject} not captured: only a judge is asked, by baselinekit run"
+            hint = "only a judge is asked, by baselinekit run"
+            yield f"trigger queries are not captured ({queries:,} here): {hint}"
 
     return replace(batch, notes=notes)

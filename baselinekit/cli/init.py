@@ -5,8 +5,6 @@ import shutil
 import sys
 from dataclasses import dataclass
 
-import click
-
 from baselinekit.cli import options as cli, screen
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.programs.process import Processes
@@ -59,18 +57,19 @@ version: 1
 """
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class InitOptions:
     """Write a baselinekit.yaml with every setting explained, and make the folder baselines/.
 
-    With --eval also the folder evals/, with a small suite, graders and thresholds to start from. In a git
-    repository it offers to set up git for baselines; --git does so without asking. Existing files are not
-    changed, and --git has to be run once in every clone.
+    With --eval also the folder evals/, with a small suite, graders and thresholds to start from. Existing
+    files are not changed. --git sets up git for baselines, and has to be run once in every clone.
     """
 
     with_evals: bool = cli.flag("--eval", help="Also make evals/ with a suite that runs.")
     with_git: bool = cli.flag("--git", help="Let git merge the pass record of baselines by itself.")
-    undo_git: bool = cli.flag(help="Remove what --git has written.")
+    undo_git: bool = cli.flag(
+        excludes=("with_git", "with_evals", "base_url"), help="Remove what --git has written."
+    )
     dry_run: bool = cli.flag(help="With --git or --undo-git: only show what would change.")
     project: cli.ProjectOptions = cli.project_options(("base_url",))
 
@@ -78,16 +77,12 @@ class InitOptions:
 @cli.command(InitOptions)
 def init(options: InitOptions) -> None:
     base_url, with_git, dry_run = options.project.base_url, options.with_git, options.dry_run
-    if options.undo_git and with_git:
-        raise cli.misuse("--git and --undo-git cannot be combined", "leave one of them out")
     if dry_run and not (with_git or options.undo_git):
         raise cli.misuse("--dry-run needs --git or --undo-git", "add one of them")
-    if options.undo_git:
-        cli.refuse_without_effect("init --undo-git", "with_evals", "base_url")
     is_known = with_git or options.undo_git or options.with_evals
     file = nearest_config(os.getcwd()) if is_known else None
     root = os.path.dirname(file) if file else os.getcwd()
-    git = Git(Processes().execute, root)
+    git, program = Git(Processes().execute, root), find_program()
     if options.undo_git:
         undo_git_setup(git, dry_run)
         return
@@ -95,7 +90,7 @@ def init(options: InitOptions) -> None:
         if base_url:
             cli.check_base_url(base_url)
         if with_git:
-            gitsetup.plan_setup(git, ["baselines"], find_program())  # fails before anything is written
+            gitsetup.plan_setup(git, ["baselines"], program)  # fails before anything is written
         write_config(base_url, SKILLS if options.with_evals else "")
     config = load_config(file) if file else Config()
     # the folders whose files get a record of runs: those of baselines, and of evals if there are any
@@ -104,9 +99,9 @@ def init(options: InitOptions) -> None:
     evals = [folder for folder in evals if options.with_evals or os.path.isdir(os.path.join(root, folder))]
     folders = list(dict.fromkeys([*baselines, *evals]))
     if with_git:
-        set_up_git(git, folders, dry_run)
-    elif shutil.which("git") and gitsetup.is_repository(git):
-        offer_git(git, folders)
+        set_up_git(git, folders, program, dry_run)
+    elif shutil.which("git") and gitsetup.is_repository(git) and gitsetup.plan_setup(git, folders, program):
+        screen.line("git can merge the pass record of baselines by itself: baselinekit init --git")
     if dry_run:
         return
     if options.with_evals:
@@ -147,36 +142,17 @@ def make_evals(root: str) -> None:
     screen.next_commands(["baselinekit run"])
 
 
-def offer_git(git: Git, folders: list[str]) -> None:
-    """Ask before changing git's settings; without a terminal, print how to do it."""
-    plan = gitsetup.plan_setup(git, folders, find_program())
-    about = "git can merge the pass record of baselines by itself"
-    if plan and not screen.can_ask():
-        screen.line(f"{about}: baselinekit init --git")
-    elif plan:
-        screen.line(f"{about}, and leave it out of diffs. That would write:")
-        _show(plan)
-        if click.confirm("write these lines?", default=True):
-            _carry_out(plan, git, folders)
-        else:
-            screen.line("git's settings were not changed; later: baselinekit init --git")
-
-
-def set_up_git(git: Git, folders: list[str], dry_run: bool) -> None:
-    plan = gitsetup.plan_setup(git, folders, find_program())
+def set_up_git(git: Git, folders: list[str], program: list[str], dry_run: bool) -> None:
+    plan = gitsetup.plan_setup(git, folders, program)
     if not plan:
         screen.line("git is already set up: nothing to change")
         return
     _show(plan, dry_run)
-    if not dry_run:
-        _carry_out(plan, git, folders)
-
-
-def _carry_out(plan: gitsetup.GitSetupPlan, git: Git, folders: list[str]) -> None:
+    if dry_run:
+        return
     gitsetup.carry_out(plan, git)
     for line in gitsetup.list_overrides(git, folders):
-        own = f"a line of your own in .gitattributes says {screen.safe_line(line)}"
-        screen.line(f"note: {own} and takes precedence")
+        screen.say(f"note: a line of your own in .gitattributes takes precedence: {line}")
     does = "git merges the record and the provenance of baselines by itself, and diffs leave them out"
     screen.line(f"done: {does}")
     commit = "commit .gitattributes and .gitignore, and run baselinekit init --git in every other clone"
@@ -195,8 +171,7 @@ def undo_git_setup(git: Git, dry_run: bool) -> None:
 
 
 def _show(plan: gitsetup.GitSetupPlan, dry_run: bool = False) -> None:
-    for line in plan.lines():
-        screen.line(screen.safe_line(line))
+    screen.say(*plan.lines())
     if dry_run:
         screen.line("nothing was written (--dry-run)")
 

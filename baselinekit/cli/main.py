@@ -14,7 +14,7 @@ from baselinekit import __version__
 from baselinekit.cli import entry, screen
 from baselinekit.cli.entry import Now, Sleep
 from baselinekit.cli.options import InOrder, project_parameters
-from baselinekit.errors import BaselinekitError, find_interrupt, suggest
+from baselinekit.errors import BaselinekitError, find_interrupt
 
 COMMANDS = {
     "init": ("init.init", "Set up a project: write a configuration to fill in."),
@@ -52,15 +52,6 @@ class Commands(InOrder, click.Group):
         command: click.Command = entry.import_named(path)
         command.short_help = summary
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0] if args else ""
-        if name and not name.startswith("-") and name not in COMMANDS:
-            near = suggest(name, list(COMMANDS))
-            ctx.fail(f"there is no command {name!r}" + (f": {near}" if near else ""))
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -141,9 +132,6 @@ def run(args: Sequence[str] | None = None, now: Now | None = None, sleep: Sleep 
         if find_interrupt(unexpected):
             complain("interrupted")
             return entry.INTERRUPTED
-        if str(unexpected) == "can't start new thread":
-            complain("BK120 no further thread can be started: lower -j, or raise the limit (ulimit -u)")
-            return 3
         if os.environ.get("BASELINEKIT_TRACEBACK"):
             import traceback
 

@@ -27,6 +27,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 if TYPE_CHECKING:
     from baselinekit.cli.remotefiles import RemoteFiles
     from baselinekit.commands.project import Operator, Project
+    from baselinekit.commands.selection import Selection
     from baselinekit.model.baselines import Baseline
     from baselinekit.model.recipes import Record
     from baselinekit.model.results import Typed
@@ -56,7 +57,16 @@ class Number(click.FloatRange):
         return super()._describe_range() if (self.min, self.max) != (None, None) else ""
 
 
-class _ProjectOption(click.Option):
+class Option(click.Option):
+    """`needs`: the field of the option without which this one has no effect; `excludes`: the fields of those
+    that it cannot be combined with."""
+
+    def __init__(self, words: list[str], needs: str = "", excludes: Sequence[str] = (), **attributes: Any):
+        super().__init__(words, **attributes)
+        self.needs, self.excludes = needs, excludes
+
+
+class _ProjectOption(Option):
     """An option that the help of the program explains, and the help of a command leaves out."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
@@ -65,7 +75,7 @@ class _ProjectOption(click.Option):
 
 def option(*words: str, **attributes: Any) -> Any:
     """A field that is filled by an option, which by default has the name of the field. A word without a dash
-    is the name of its value."""
+    is the name of its value. For `needs` and `excludes` see Option."""
     default = False if attributes.get("is_flag") else () if attributes.get("multiple") else None
     attributes |= {"metavar": words[-1]} if words and not words[-1].startswith("-") else {}
     metadata = {"flags": [word for word in words if word.startswith("-")], "attributes": attributes}
@@ -97,8 +107,8 @@ def record_option(of: str = "") -> Any:
     return option("--record/--no-record", default=None, help=what)
 
 
-def flag(*flags: str, help: str) -> Any:
-    return option(*flags, is_flag=True, help=help)
+def flag(*flags: str, **attributes: Any) -> Any:
+    return option(*flags, is_flag=True, **attributes)
 
 
 def several(*words: str, **attributes: Any) -> Any:
@@ -168,7 +178,7 @@ def _parameters(kind: type[Any]) -> Iterator[click.Parameter]:
             yield click.Argument([field.name], **field.metadata["argument"])
         elif "flags" in field.metadata:
             flags = field.metadata["flags"] or (f"--{field.name.replace('_', '-')}",)
-            option_class = _ProjectOption if kind is ProjectOptions else click.Option
+            option_class = _ProjectOption if kind is ProjectOptions else Option
             yield option_class([*flags, field.name], **field.metadata["attributes"])
 
 
@@ -212,10 +222,29 @@ def _add_project_options(context: click.Context, values: dict[str, Any], effecti
     texts = {name: iter(values[name]) for name in ("variables", "variable_files")}
     in_order = [(one.opts[0], next(texts[one.name])) for one in context.meta[_ORDER] if one.name in texts]
     names = [name for part in (root, context) for name in part.params if _is_typed(part, name)]
-    parameters = {parameter.name: parameter for parameter in context.command.params}
+    parameters = {str(parameter.name): parameter for parameter in context.command.params}
+    typed = {name: parameters[name] for name in names}
+    _check_combination(typed, parameters)
     context.meta[screen.COLOR] = values["color"]
-    context.meta[_TYPED] = [(parameters[name], values[name]) for name in dict.fromkeys(names)]
+    context.meta[_TYPED] = [(parameter, values[name]) for name, parameter in typed.items()]
     values["variables"] = tuple(in_order)
+
+
+def _check_combination(
+    typed: Mapping[str, click.Parameter], parameters: Mapping[str, click.Parameter]
+) -> None:
+    """Refuse an option without the one that it needs, and two that exclude each other."""
+    for name, parameter in typed.items():
+        if not isinstance(parameter, Option):
+            continue
+        flag = parameter.opts[0]
+        for other in parameter.excludes:
+            if other in typed and other != name:
+                message = f"{flag} and {typed[other].opts[0]} cannot be combined"
+                raise misuse(message, "leave one of them out")
+        if parameter.needs and parameter.needs not in typed:
+            needed = parameters[parameter.needs].opts[0]
+            raise misuse(f"{flag} has no effect without {needed}", f"add {needed}, or leave it out")
 
 
 def _is_typed(context: click.Context, name: str) -> bool:
@@ -243,23 +272,18 @@ def complete_tags(ctx: click.Context, parameter: click.Parameter, incomplete: st
     return [tag for tag in tags if tag.startswith(incomplete) and tag.isprintable()]
 
 
-def project_of_files(config: str | None = None, environment: str | None = None) -> Project:
-    """The project for a completion: without installing the redactor or printing notes."""
+def _baselines() -> list[Baseline]:
+    """The baselines, without installing the redactor or printing notes."""
+    from baselinekit.commands.loading import load
     from baselinekit.commands.project import open_project
 
-    return open_project(operator_of(ProjectOptions(config=config, environment=environment)))
-
-
-def _baselines() -> list[Baseline]:
-    from baselinekit.commands.loading import load
-
     try:
-        return load(project_of_files(), ())
+        return load(open_project(operator_of(ProjectOptions())), ())
     except (BaselinekitError, OSError):
         return []
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class ProjectOptions:
     """Where the project is, and the operator's settings for it."""
 
@@ -294,7 +318,7 @@ def project_options(effective: Sequence[str] = SENDING) -> Any:
     return dataclasses.field(default_factory=ProjectOptions, metadata=metadata)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class RecordingOptions:
     """Recording of model answers, and limits on asking models."""
 
@@ -315,7 +339,7 @@ class RecordingOptions:
             check_place(os.path.join(self.record_calls, "calls"))
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class SelectionOptions:
     """Which baselines are selected."""
 
@@ -324,26 +348,46 @@ class SelectionOptions:
     tags: tuple[str, ...] = several("--tag", shell_complete=complete_tags, help="With one of these tags.")
     exclude_tags: tuple[str, ...] = several("--exclude-tag", help="Leave out those with one of these tags.")
 
+    @property
+    def selection(self) -> Selection:
+        from baselinekit.commands.selection import Selection
 
-@dataclass(eq=False, repr=False)
+        return Selection(**vars(self))
+
+
+@dataclass
+class PrintingOptions:
+    """Where the results of a run go."""
+
+    outputs: tuple[str, ...] = several("-o", "PATH", help="A report: x.json, x.html, x.md, x.junit.xml.")
+    as_json: bool = flag("--json", help="Print the result file (JSON) instead of text.")
+    quiet: bool = flag("-q", "--quiet", help="Print only the last line.")
+    verbose: bool = flag("-v", "--verbose", help="Print more: what passed, and every detail.")
+
+
+@dataclass
 class WhereOptions:
     """Where the work is done, if not in threads of this process."""
 
     processes: int = count(
         "N", most=256, default=1, envvar="BASELINEKIT_PROCESSES", help="Work in N processes, on more cores."
     )
-    dask: str | None = option("ADDRESS", help="Work on a Dask cluster; local:4: four workers here.")
+    dask: str | None = option(
+        "ADDRESS", excludes=("processes",), help="Work on a Dask cluster; local:4: four workers here."
+    )
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class BaseOptions:
     """What a change does to the files themselves."""
 
     base: str | None = option("REV", help="Also list what was added, removed, loosened or changed since.")
-    fail_on_weakened: bool = flag(help="With --base: exit 1 if anything was removed or loosened.")
+    fail_on_weakened: bool = flag(
+        needs="base", help="With --base: exit 1 if anything was removed or loosened."
+    )
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class PathRuleOptions:
     """Rules about paths of the output, at a capture and afterwards."""
 
@@ -422,8 +466,8 @@ def project_of(
     screen.install(project.redactor.mask_said)
     commit = project.operator.config_from
     if commit is not None and project.config_file is None and nearest_config(project.cwd):
-        note = f"{CONFIG_NAME} does not exist at {commit}: the defaults apply"
-        screen.line(screen.safe_line(f"note: {note}, until it is merged"), err=True)
+        note = f"note: {CONFIG_NAME} does not exist at {commit}: the defaults apply, until it is merged"
+        screen.say(note, err=True)
     return project
 
 
@@ -438,51 +482,44 @@ def _without_effect(flag: str, command: str) -> InvalidInput:
     return InvalidInput(Problem("BK508", f"{flag} has no effect on {command}", "leave it out"))
 
 
-def _is_name(text: str) -> bool:
-    from baselinekit.secrets.variables import NAME
-
-    return NAME.fullmatch(text) is not None
-
-
-def _parse_pair(option: str, text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not _is_name(name):
-        raise misuse(f"{option} {name!r} is not NAME=VALUE", "as in --var user=ada")
-    return name, value
-
-
 def _read_variables(options: ProjectOptions) -> dict[str, Json]:
     """The values of `--var` and `--var-file`; a later one overrides an earlier one."""
-    from baselinekit.files.languages import language
-
     values: dict[str, Json] = {}
     for flag, text in options.variables:
-        name, equals, file = text.partition("=")
-        if flag == "--var":
-            values |= [_parse_pair(flag, text)]
-            continue
-        if equals and _is_name(name):
-            values[name] = read_text(flag, file, "a text file")
-            continue
-        if not text.lower().endswith((".yaml", ".yml", ".json")):
-            message = f"{flag} {text!r} is neither NAME=FILE nor a file of values"
-            raise misuse(message, f"as in {flag} doc=notes.md, or {flag} values.yml")
-        documents = language(text).load(read_text(flag, text, "a file of YAML or JSON"), text)
-        if len(documents) != 1 or not isinstance(documents[0], dict):
-            raise misuse(f"{flag} {text} is not a mapping", "write lines such as user: ada")
-        if invalid := [name for name in documents[0] if not _is_name(name)]:
-            message = f"{flag} {text}: {invalid[0]!r} is not the name of a variable"
-            raise misuse(message, "letters, digits, _, . and -, and a letter or _ first")
-        values |= documents[0]
+        name, equals, value = text.partition("=")
+        if flag == "--var-file":
+            given = {name: read_text(flag, value, "a text file")} if equals else _values_in(flag, text)
+        elif equals:
+            given = {name: value}
+        else:
+            raise misuse(f"{flag} {name!r} is not NAME=VALUE", "as in --var user=ada")
+        if invalid := [name for name in given if not _is_name(name)]:
+            hint = "letters, digits, _, . and -, and a letter or _ first"
+            raise misuse(f"{flag}: {invalid[0]!r} is not the name of a variable", hint)
+        values |= given
     return values
 
 
+def _values_in(flag: str, file: str) -> dict[str, Json]:
+    from baselinekit.files.languages import language
+
+    documents = language(file).load(read_text(flag, file, "a file of YAML or JSON"), file)
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        raise misuse(f"{flag} {file} is not a mapping", "write lines such as user: ada, or pass NAME=FILE")
+    return documents[0]
+
+
+def _is_name(text: object) -> bool:
+    from baselinekit.secrets.variables import NAME
+
+    return NAME.fullmatch(str(text)) is not None
+
+
 def _parse_secret(text: str) -> tuple[str, str | None]:
-    if "=" in text:
-        return _parse_pair("--secret", text)
-    if not _is_name(text):
+    name, equals, value = text.partition("=")
+    if not _is_name(name):  # it may be the value, which is not printed
         raise misuse("--secret takes NAME or NAME=VALUE", "as in --secret token")
-    return text, None
+    return name, value if equals else None
 
 
 def parse_pairs(option: str, texts: tuple[str, ...], form: str) -> dict[str, str]:
@@ -522,31 +559,59 @@ def command_line(project: Project) -> str:
 
 
 def typed_command() -> Typed:
-    """What was typed for this command, as far as a following one repeats it."""
+    """What was typed for this command, as far as a following one repeats it. Readers of a CI job's report are
+    in the top folder of another clone, which may not have the commit of --config-from."""
     from baselinekit.clients.trust import in_ci
     from baselinekit.model.results import Typed
+    from baselinekit.store.project import nearest_config
 
-    # the commands of a CI job are typed in another clone, which may not have the commit of --config-from
-    operator = {*SENDING} - ({"config_from"} if in_ci(os.environ) else set())
+    place = place_of_reader()
+    operator = [*typed_options({*SENDING} - ({"config_from"} if in_ci(os.environ) else set()), place)]
+    config = None if place is str or "--config" in operator else nearest_config(os.getcwd())
+    if config is not None and os.path.dirname(name := place(os.path.relpath(config))):
+        operator += ["--config", name]
     return Typed(
-        operator=tuple(_typed_options(operator)),
-        asking=tuple(_typed_options(("cache", "offline", "target", "targets"))),
-        selection=tuple(_typed_options([field.name for field in fields(SelectionOptions)])),
-        paths=tuple(_typed_arguments()),
+        operator=tuple(operator),
+        asking=tuple(typed_options(("cache", "offline", "target", "targets"), place)),
+        selection=tuple(typed_options([field.name for field in fields(SelectionOptions)])),
+        paths=tuple(map(place, _typed_arguments())),
         narrowed=any(parameter.name in ("last_failed", "changed_since") for parameter, _ in _typed()),
     )
+
+
+def folder_in_repository(root: str) -> str:
+    """A folder's name in its repository: the runner and code scanning count paths from the repository."""
+    folder = root = os.path.realpath(root)
+    while not os.path.exists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return ""
+        folder = above
+    return "" if folder == root else os.path.relpath(root, folder).replace(os.sep, "/")
+
+
+def place_of_reader() -> Callable[[str], str]:
+    """A function that names a path as the reader of a command does: in CI from the top folder of the
+    repository, else as it is (`str`)."""
+    from baselinekit.clients.trust import in_ci
+
+    folder = folder_in_repository(os.getcwd()) if in_ci(os.environ) else ""
+    return (lambda path: os.path.normpath(os.path.join(folder, path))) if folder else str
 
 
 def repeat_command(*more: str, without: Collection[str] = ()) -> list[str]:
     """The words of this command once more, with further options and without those of these fields."""
     name = click.get_current_context().command_path.split()[1:]
     repeated = {parameter.name or "" for parameter, _ in _typed()} - {*without}
-    return [*name, *_typed_arguments(), *_typed_options(repeated), *more]
+    return [*name, *_typed_arguments(), *typed_options(repeated), *more]
 
 
-def _typed_options(names: Collection[str]) -> Iterator[str]:
-    """The options of these fields with their values. Of a secret only the name is repeated: its value comes
-    from the environment, or from the user."""
+_PATHS = ("config", "env_files", "targets", "offline")
+
+
+def typed_options(names: Collection[str], place: Callable[[str], str] = str) -> Iterator[str]:
+    """The options of these fields with their values, and with paths as `place` names them. Of a secret only
+    the name is repeated: its value comes from the environment, or from the user."""
     for parameter, value in _typed():
         if parameter.name not in names or not isinstance(parameter, click.Option):
             continue
@@ -554,8 +619,14 @@ def _typed_options(names: Collection[str]) -> Iterator[str]:
             yield (parameter.opts if value else parameter.secondary_opts)[0]
             continue
         for one in value if isinstance(value, tuple) else (value,):
+            name, equals, path = str(one).rpartition("=")
             yield parameter.opts[0]
-            yield one.partition("=")[0] if parameter.name == "secrets" else str(one)
+            if parameter.name == "secrets":
+                yield one.partition("=")[0]
+            elif parameter.name == "variable_files":
+                yield f"{name}{equals}{place(path)}"
+            else:
+                yield place(one) if parameter.name in _PATHS else str(one)
 
 
 def _typed_arguments() -> Iterator[str]:
@@ -588,3 +659,15 @@ def read_text(option: str, name: str, what_it_is: str) -> str:
     except UnicodeDecodeError:
         code, reason, hint = "BK101", "is not UTF-8 text", f"name {what_it_is}"
     raise InvalidInput(Problem(code, f"{option} {name} {reason}", hint))
+
+
+def read_beside(document: str, reference: str, root: str) -> str:
+    """The text of a file that a document refers to; it must be below `root`."""
+    from baselinekit.clients.trust import check_inside
+
+    folder = "" if document == "-" else os.path.dirname(document)
+    target = os.path.realpath(os.path.join(folder, reference))
+    check_inside(os.path.realpath(root), target, reference)
+    if not os.path.isfile(target):
+        raise InvalidInput(Problem("BK111", "there is no such file", "correct the reference"))
+    return read_text("the file", target, "a text")

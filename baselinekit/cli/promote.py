@@ -11,7 +11,7 @@ from baselinekit.model.values import Json
 from baselinekit.structs import asdict
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class PromoteOptions:
     """Take a prompt from draft to tested, or from tested to ready: PROMPT is its folder, its id or an alias.
 
@@ -36,34 +36,27 @@ def promote(options: PromoteOptions) -> int:
     project = cli.project_of(options.project)
     path = resolve_path_or_prompt(project, options.prompt)
     step = logs.next_step(project, logs.find_prompt(project, options.prompt, path))
-    is_promoted = options.force or not step.unmet
+    out, is_promoted = screen.Output(options.as_json), options.force or not step.unmet
     if is_promoted:
         logs.write_step(project, step, timestamps(clock())())
-        for gate in step.unmet:
-            screen.line(f"not met: {screen.safe_line(str(gate))}", err=True)
-    if options.as_json:
-        document: dict[str, Json] = {
-            "id": step.folder.id,
-            "folder": step.folder.path,
-            "from": step.before,
-            "to": step.after,
-            "promoted": is_promoted,
-            "forced": options.force and bool(step.unmet),
-            "gates": [asdict(gate) for gate in step.gates],
-            "notes": [str(note) for note in step.notes],
-        }
-        screen.show_document(document)
-        return 0 if is_promoted else 1
-    style, id = screen.style_of(), screen.safe_line(step.folder.id)
-    for note in step.notes:
-        screen.line(f"{style.paint('warning', 'yellow')} {screen.safe_line(str(note))}")
+        screen.complain(*(f"not met: {gate}" for gate in step.unmet))
+    document: dict[str, Json] = {
+        "id": step.folder.id,
+        "folder": step.folder.path,
+        "from": step.before,
+        "to": step.after,
+        "promoted": is_promoted,
+        "forced": options.force and bool(step.unmet),
+        "gates": [asdict(gate) for gate in step.gates],
+        "notes": [str(note) for note in step.notes],
+    }
+    out.document(document)
+    out.say(*(f"warning {note}" for note in step.notes))
     if is_promoted:
-        screen.line(f"{id} was {step.before} and is {style.paint(step.after, 'green')} now")
-        screen.line(style.paint(f"written: {screen.safe_line(step.folder.meta_file)}", "dim"))
+        out.say(
+            f"{step.folder.id} was {step.before} and is {step.after} now", f"wrote {step.folder.meta_file}"
+        )
         return 0
-    for gate in step.gates:
-        word = style.paint("met    ", "green") if gate.met else style.paint("not met", "bold red")
-        screen.line(f"{word}  {screen.safe_line(str(gate))}")
-    unmet = f"{len(step.unmet)} of {len(step.gates)} gates not met"
-    screen.line(f"{id} stays {style.paint(step.before, 'bold')}: {unmet}")
+    out.say(*(f"{'met    ' if gate.met else 'not met'}  {gate}" for gate in step.gates))
+    out.say(f"{step.folder.id} stays {step.before}: {len(step.unmet)} of {len(step.gates)} gates not met")
     return 1

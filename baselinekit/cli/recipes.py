@@ -7,7 +7,6 @@ rules, so that the request that curl would send is sent and stored."""
 import json
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 import click
 
 from baselinekit.cli import options as cli
+from baselinekit.cli.screen import Output
 from baselinekit.commands.capture import group_of, slug
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
@@ -24,19 +24,19 @@ from baselinekit.files.languages import YAML
 from baselinekit.importers.credentials import Credential, assign_variables, credentials_in, with_one_cookie
 from baselinekit.importers.curl import Read, is_curl, parse_words
 from baselinekit.importers.drafts import addressed, path_of
-from baselinekit.importers.shell import refuse_expansions, split_commands
+from baselinekit.importers.shell import split_commands
 from baselinekit.kinds.bodies import FORMS
-from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.templating import with_names
-from baselinekit.model.recipes import Command, HttpRequest, Recipe
+from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json, json_type
 from baselinekit.store.reading import parse_record
 from baselinekit.structs import Struct, replace
+from baselinekit.values.texts import list_first
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class NewBaselineOptions:
     """The name of a new baseline, and how it is compared."""
 
@@ -47,14 +47,20 @@ class NewBaselineOptions:
     rules: cli.PathRuleOptions = cli.including(cli.PathRuleOptions)
 
     def record(self, default_id: str, current: dict[str, Any], rules: dict[str, Json]) -> dict[str, Any]:
-        """The new record as given on the command line: everything but the output."""
-        named = {"name": self.name} if self.name else {}
-        tags = {"tags": list(self.tags)} if self.tags else {}
-        id = self.id or default_id
-        return {"id": id, **named, "current": current, "comparison": rules, "metadata": tags}
+        """The new record as given on the command line."""
+        return new_record(self.id or default_id, current, rules, self.name, self.tags)
 
 
-@dataclass(eq=False, repr=False)
+def new_record(
+    id: str, current: dict[str, Any], rules: dict[str, Json], name: str | None, tags: Iterable[str]
+) -> dict[str, Any]:
+    """The record of a new baseline: everything but the output."""
+    metadata = {"tags": [*tags]} if tags else {}
+    named = {"name": name} if name else {}
+    return {"id": id, **named, "current": current, "comparison": rules, "metadata": metadata}
+
+
+@dataclass
 class StoringOptions:
     """How often the request is sent, what may be stored, and what is printed."""
 
@@ -69,7 +75,9 @@ class StoringOptions:
         type=click.Choice(["ids", "secrets"]),
         help="Placeholders for what looks like an id but stayed the same, or like a secret (else refused).",
     )
-    exact: bool = cli.flag(help="Store everything as it came: no placeholder is learnt.")
+    exact: bool = cli.flag(
+        excludes=("repeat",), help="Store everything as it came: no placeholder is learnt."
+    )
     version: str | None = cli.option("TEXT", help="The version of the target.")
     allow_error_status: bool = cli.flag(help="Store a 5xx answer as known-good.")
     allow_empty: bool = cli.flag(help="Store an empty answer of a model.")
@@ -79,18 +87,20 @@ class StoringOptions:
     quiet: bool = cli.flag("-q", "--quiet", help="Print nothing on success.")
 
     @property
-    def is_silent(self) -> bool:
-        return self.quiet or self.as_json
+    def output(self) -> Output:
+        return Output(self.as_json, self.quiet)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class GradingOptions:
     """Grades for the answer of a model."""
 
     scores: tuple[str, ...] = cli.several(
         "RUBRIC", help="Have a model grade the answer: NAME=MEANING (can be repeated), or a FILE of them."
     )
-    scored_by: str | None = cli.option("MODEL", help="The model that grades; the default is `judge`.")
+    scored_by: str | None = cli.option(
+        "MODEL", needs="scores", help="The model that grades; the default is `judge`."
+    )
 
 
 def collect_option(*parts: str) -> Any:
@@ -99,7 +109,7 @@ def collect_option(*parts: str) -> Any:
     )
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class ManyOptions:
     """Options for several requests that are captured at once."""
 
@@ -109,7 +119,7 @@ class ManyOptions:
     jobs: int = cli.jobs_option("How many requests may be under way at once.", default=8)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class RequestOptions:
     """The options of a request that curl does not have."""
 
@@ -127,7 +137,7 @@ class RequestOptions:
     project: cli.ProjectOptions = cli.project_options()
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class HttpOptions(RequestOptions):
     """Send a request and record status, content-type and body of the answer.
 
@@ -149,7 +159,7 @@ class HttpOptions(RequestOptions):
     follow: bool = cli.flag("-L", "--location", help="Follow redirects, 10 at most.")
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class CurlOptions(RequestOptions):
     """Send the request of a curl line, as it is typed or copied from a browser. Our own options may stand
     anywhere in it; short ones, and those that curl has too, are curl's.
@@ -162,7 +172,7 @@ class CurlOptions(RequestOptions):
     words: tuple[str, ...] = cli.argument(nargs=-1, type=click.UNPROCESSED, metavar="LINE")
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class AskingOptions:
     """What to collect of a model's answer."""
 
@@ -174,7 +184,7 @@ class AskingOptions:
     project: cli.ProjectOptions = cli.project_options(cli.ASKING)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class SkillOptions(AskingOptions):
     """Run a skill and record its output."""
 
@@ -187,7 +197,7 @@ class SkillOptions(AskingOptions):
     timeout: float | None = cli.option("SECONDS", type=cli.Number())
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class PromptOptions(AskingOptions):
     """Send the prompt in FILE (a template with {{names}}) to a model and record its answer."""
 
@@ -205,7 +215,7 @@ class PromptOptions(AskingOptions):
     collect: tuple[str, ...] = collect_option("text", "tool_calls")
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class CommandOptions:
     """Run a program (after --) and record its exit code and what it prints."""
 
@@ -220,7 +230,7 @@ class CommandOptions:
     project: cli.ProjectOptions = cli.project_options(cli.ASKING)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class DraftOptions:
     """Capture what files ask for. Their content tells what they are: an OpenAPI or Swagger document, a HAR
     file, a list of URLs or of curl lines, or baseline files with a `current:` and no `baseline:` yet. Of a
@@ -285,8 +295,6 @@ def _graded(options: GradingOptions, collect: Sequence[str], group: str, project
     """The part of `execution:` about what is stored of the answer and how it is graded."""
     execution: dict[str, Json] = {"collect": list(dict.fromkeys(collect))} if collect else {}
     texts = options.scores
-    if not texts and options.scored_by:
-        raise cli.misuse("--scored-by needs something to grade by", "add --scores RUBRIC")
     if len(texts) == 1 and os.path.isfile(os.path.join(project.cwd, texts[0])):
         execution["scores"] = {"rubric": project.way_back(group, texts[0])}
     elif len(texts) == 1 and "=" not in texts[0]:
@@ -304,8 +312,7 @@ def _graded(options: GradingOptions, collect: Sequence[str], group: str, project
 
 def prompt(options: PromptOptions, group: str, project: Project) -> dict[str, Any]:
     """The recipe of a prompt: its template and inputs. Paths are relative to the new file's folder."""
-    hint = "name a template: a text with {{names}}, or a list of messages in YAML or JSON"
-    request: dict[str, Any] = {"prompt": project.way_back(group, _existing(options.file, project, hint))}
+    request: dict[str, Any] = {"prompt": _way_back(group, options.file, project)}
     if options.inputs:
         request["inputs"] = _inputs(options.inputs, group, project)
     if options.inputs_from:
@@ -320,11 +327,11 @@ def prompt(options: PromptOptions, group: str, project: Project) -> dict[str, An
     return {"input": request, "execution": execution}
 
 
-def _existing(file: str, project: Project, hint: str) -> str:
-    """A file that is named; refused if there is none."""
+def _way_back(group: str, file: str, project: Project) -> str:
+    """The path of a typed file from the folder of the new file; refused if there is none."""
     if not os.path.isfile(os.path.join(project.cwd, file)):
-        raise cli.misuse(f"there is no file {file!r}", hint)
-    return file
+        raise cli.misuse(f"there is no file {file!r}", "check the name")
+    return project.way_back(group, file)
 
 
 def skill(options: SkillOptions, group: str, project: Project) -> dict[str, Any]:
@@ -352,14 +359,15 @@ def _skill_input(options: SkillOptions, group: str, project: Project) -> Json:
         if isinstance(value, str) and not whole[0].startswith("@"):
             hint = "NAME=VALUE, JSON or @FILE; a text is --input-text"
             raise cli.misuse(f"--input {whole[0]!r} is neither a key nor JSON", hint)
-        return _from_folder_of(value, group, project)
+        return value
     request = _inputs(options.inputs, group, project)
     skill = project.config.skills.get(options.skill_name)
-    for name in skill.files if skill else ():
-        if isinstance(request.get(name), str):
-            request[name] = project.way_back(group, request[name])
-        elif isinstance(request.get(name), dict) and request[name].keys() == {"file"}:
-            request[name] = request[name]["file"]
+    for name in skill.files if skill else ():  # its own code reads these files
+        given = request.get(name)
+        if isinstance(given, dict) and given.keys() == {"file"}:
+            request[name] = given["file"]
+        elif isinstance(given, str):
+            request[name] = project.way_back(group, given)
     return request
 
 
@@ -368,20 +376,10 @@ def _inputs(texts: tuple[str, ...], group: str, project: Project) -> dict[str, J
     inputs: dict[str, Json] = {}
     for name, text in cli.parse_pairs("--input", texts, "NAME=VALUE").items():
         if text.startswith("@"):
-            file = _existing(text[1:], project, "name a file after the @, or leave it out")
-            inputs[name] = {"file": project.way_back(group, file)}
+            inputs[name] = {"file": _way_back(group, text[1:], project)}
         else:
-            inputs[name] = _from_folder_of(json_or_text(text), group, project)
+            inputs[name] = json_or_text(text)
     return inputs
-
-
-def _from_folder_of(value: Json, group: str, project: Project) -> Json:
-    """A typed value with the paths of its files, as `{file: path}`, from the folder of the new file."""
-    if isinstance(value, dict) and value.keys() == {"file"} and isinstance(value["file"], str):
-        return {"file": project.way_back(group, value["file"])}
-    if isinstance(value, dict):
-        return {key: _from_folder_of(item, group, project) for key, item in value.items()}
-    return [_from_folder_of(item, group, project) for item in value] if isinstance(value, list) else value
 
 
 def drop_unset(**values: Json) -> dict[str, Json]:
@@ -404,20 +402,18 @@ _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
 
 def _tool(tool: Json, file: str) -> Json:
     """A tool in our form. What would not be sent as it is written is refused."""
-    rest = dict(tool) if isinstance(tool, dict) else {}
-    if isinstance(rest.get("function"), dict):
-        rest = rest.pop("function") | rest
-    if not isinstance(rest.get("name"), str):
-        kind = f" (`type: {rest['type']}`)" if "type" in rest else ""
-        hint = "a list of {name, description, parameters}"
-        raise cli.misuse(f"{file} contains something that is not a tool{kind}", hint)
-    if rest.get("type") in ("function", "custom"):
-        del rest["type"]
-    schema = next((key for key in _SCHEMA_KEYS if rest.get(key)), "parameters")
-    names = {"name": "name", "description": "description", "parameters": schema}
-    fields = {name: rest.pop(key, None) for name, key in names.items()}
-    unsent = [key for key, value in rest.items() if value or (value is not None and key not in _SCHEMA_KEYS)]
-    if unsent:
+    stated = dict(tool) if isinstance(tool, dict) else {}
+    function = stated.pop("function", None)
+    stated |= function if isinstance(function, dict) else {}
+    if not isinstance(stated.get("name"), str):
+        message = f"{file} contains something that is not a tool"
+        raise cli.misuse(message, "a list of {name, description, parameters}")
+    if stated.get("type") in ("function", "custom"):
+        del stated["type"]
+    schemas = [stated.pop(key, None) for key in _SCHEMA_KEYS]
+    fields = {"name": stated.pop("name"), "description": stated.pop("description", None)}
+    fields["parameters"] = next(filter(None, schemas), None)
+    if unsent := [key for key, value in stated.items() if value is not None]:
         message = f"{file}: the tool {fields['name']!r} has the key {unsent[0]!r}, which would not be sent"
         hint = "remove it, or write the tools as they are under `settings: {tools: …}` of the model"
         raise cli.misuse(message, hint)
@@ -435,35 +431,17 @@ def command(options: CommandOptions, cwd: str) -> dict[str, Any]:
     return {"input": request, "execution": execution}
 
 
-def how_to_allow(program: str, declared: Command | None, env: Iterable[str]) -> str | None:
-    """How to allow a typed program and its variables in later runs, for which the configuration has to name
-    them; None if it does."""
-    missing = [name for name in env if declared is None or name not in declared.env]
-    if declared is not None and not missing:
-        return None
-    name, argv = (program, declared.argv) if declared else (slug(os.path.basename(program)), [program])
-    variables = [*(declared.env if declared else ()), *missing]
-    words = f"[{', '.join(argv)}]"
-    entry = f"{{argv: {words}, env: [{', '.join(variables)}]}}" if variables else words
-    verb, preposition = ("set", "in") if declared else ("add", "to")
-    line = f"`commands: {{{name}: {entry}}}`"
-    return f"to compare it, {verb} {line} {preposition} baselinekit.yaml, or pass --allow-exec"
+def how_to_allow(program: str, env: Iterable[str]) -> str:
+    """How to allow a typed program and its variables in later runs."""
+    variables = ", ".join(env)
+    entry = f"{{argv: [{program}], env: [{variables}]}}" if variables else f"[{program}]"
+    line = f"`commands: {{{slug(os.path.basename(program))}: {entry}}}`"
+    return f"to compare it, add {line} to baselinekit.yaml, or pass --allow-exec"
 
 
 def content(text: str) -> str:
     """The text itself, or with @ the content of a file (`@-`: standard input)."""
-    if not text.startswith("@"):
-        return text
-    try:
-        if text == "@-":
-            return sys.stdin.read()
-        with open(text[1:], encoding="utf-8") as file:
-            return file.read()
-    except UnicodeDecodeError:
-        raise cli.misuse(f"{text[1:]} is not UTF-8 text", "name a text") from None
-    except OSError as error:
-        message = f"{text[1:]} cannot be read: {(error.strerror or str(error)).lower()}"
-        raise cli.misuse(message, "check the name after the @") from None
+    return cli.read_text("the file", text[1:], "a text") if text.startswith("@") else text
 
 
 def json_or_text(text: str) -> Json:
@@ -485,15 +463,11 @@ def describe_output(output: Json) -> str:
 def describe_body(body: Json) -> str:
     if isinstance(body, dict) and body.keys() == {"sha256", "size"}:  # stored for a binary body
         return f"{body['size']:,} bytes"
-    if isinstance(body, dict) and not body:
-        return "an empty object"
     if isinstance(body, dict):
-        return f"an object with {', '.join(list(body)[:5])}{', …' if len(body) > 5 else ''}"
+        return f"an object with {list_first([*body], 5) or 'no keys'}"
     if isinstance(body, list):
-        return f"an array of {len(body)}" if body else "an empty array"
-    if isinstance(body, str):
-        return f"a text of {len(body):,} characters" if body else "nothing in the body"
-    return json_type(body)
+        return f"an array of {len(body)}"
+    return f"a text of {len(body):,} characters" if isinstance(body, str) else json_type(body)
 
 
 # The request of `capture http`.
@@ -521,27 +495,22 @@ def open_request(options: HttpOptions | CurlOptions) -> tuple[Project, TypedRequ
     credentials = [credential for credential in found if credential.is_declared or not is_allowed]
     values, unassigned = assign_variables(credentials, names, os.environ)
     if unassigned:
-        host = host_of(http_recipe(request.current), project)
-        raise Refused(*(_undeclared(credential, names, host) for credential in unassigned))
+        raise Refused(*(_undeclared(credential, names) for credential in unassigned))
     secrets += [f"{name}={values[name]}" if name in values else name for name in unset]
     project = cli.project_of(replace(options.project, secrets=tuple(secrets)))
     current = with_names(request.current, project.scope)
     return project, replace(request, current=current)
 
 
-def _undeclared(credential: Credential, names: Sequence[str], host: str) -> Problem:
-    code = "BK525" if credential.is_declared else "BK522"
-    if credential.name in names:
-        message = f"{credential.message}, but {credential.name} in the environment differs"
-        hint = f"unset {credential.name}, or type {{{{{credential.name}}}}} in its place"
-        return Problem(code, message, hint)
-    entry = f"{{from_env: {credential.name}, secret: true{f', hosts: [{host}]' if host else ''}}}"
-    hint = (
-        f"add --secret {credential.name}: {{{{{credential.name}}}}} is stored instead, "
-        f"and baselinekit.yaml gets `variables: {{{credential.name}: {entry}}}`"
+def _undeclared(credential: Credential, names: Sequence[str]) -> Problem:
+    code, name = "BK525" if credential.is_declared else "BK522", credential.name
+    if name in names:
+        message = f"{credential.message}, but {name} in the environment differs"
+        return Problem(code, message, f"unset {name}, or type {{{{{name}}}}} in its place")
+    hint = f"add --secret {name}: {{{{{name}}}}} is stored instead, and baselinekit.yaml declares it"
+    return Problem(
+        code, credential.message, hint + ("" if credential.is_declared else "; or pass --allow-secrets")
     )
-    override_hint = "" if credential.is_declared else "; or pass --allow-secrets"
-    return Problem(code, credential.message, hint + override_hint)
 
 
 def host_of(recipe: Recipe, project: Project) -> str:
@@ -551,22 +520,18 @@ def host_of(recipe: Recipe, project: Project) -> str:
 
 
 def with_typed(project: Project, current: Mapping[str, Any], is_insecure: bool) -> tuple[Project, list[str]]:
-    """The project that may also do what the operator typed for this capture, and notes on what a compare
+    """The project that may also do what the operator typed for this capture, and a note on what a compare
     needs for it, as no file may ask for that."""
-    execution, notes = current["execution"], []
+    execution = current["execution"]
     asking = replace(
         project,
         trust=project.trust.naming(str(execution.get("base_url", ""))),
         ceilings=project.ceilings.granting(execution.get("timeout")),
     )
-    if asking.ceilings.timeout > project.ceilings.timeout:
-        line = f"`limits: {{timeout: {execution['timeout']:g}}}`"
-        granted = f"a file may ask for {project.ceilings.timeout:g} s"
-        notes.append(f"to compare it, add {line} to baselinekit.yaml: {granted}")
-    if is_insecure and asking.ceilings.verify:
-        asking = asking.trusting_any_certificate()
-        notes.append("to compare it, add `http: {verify: false}` to baselinekit.yaml: no file may say so")
-    return asking, notes
+    if not (is_insecure and asking.ceilings.verify):
+        return asking, []
+    note = "to compare it, add `http: {verify: false}` to baselinekit.yaml: no file may say so"
+    return asking.trusting_any_certificate(), [note]
 
 
 def typed_record(options: RequestOptions, current: dict[str, Any], project: Project) -> dict[str, Any]:
@@ -606,13 +571,14 @@ def typed_request(options: HttpOptions | CurlOptions, project: Project, read: Re
 
 def _pasted_words(read: Read) -> list[str]:
     """The words of the curl line on standard input."""
-    text = read("-")
-    commands = [words for _, words in split_commands(text) if is_curl(words[0])]
+    commands = [words for words in split_commands(read("-")) if is_curl(words[0])]
     if len(commands) != 1:
         message = f"there are {len(commands) or 'no'} curl lines on standard input"
         raise cli.misuse(message, "paste one")
-    refuse_expansions(text, max(0, text.find(commands[0][0])))
     return commands[0][1:]
+
+
+_OF_CURL = ("verb", "headers", "data", "form", "user", "cookies", "insecure", "follow")
 
 
 def _curl_words(options: HttpOptions, project: Project, read: Read) -> list[str]:
@@ -626,19 +592,7 @@ def _curl_words(options: HttpOptions, project: Project, read: Read) -> list[str]
         message = f"{' '.join(options.words)!r} is not [METHOD] URL"
         raise cli.misuse(message, "put a URL with spaces in quotes")
     line = ["-X", *method] if method else []
-    given = {
-        "-X": [options.verb] if options.verb is not None else [],
-        "-H": options.headers,
-        "-d": options.data,
-        "-F": options.form,
-        "-u": [options.user] if options.user is not None else [],
-        "-b": options.cookies,
-    }
-    for flag, values in given.items():
-        for value in values:
-            line += [flag, value]
-    line += ["-k"] if options.insecure else []
-    line += ["-L"] if options.follow else []
+    line += cli.typed_options(_OF_CURL)
     has_type = any(header.lower().startswith("content-type:") for header in options.headers)
     if len(options.data) == 1 and not has_type:
         (text,) = options.data
@@ -647,21 +601,14 @@ def _curl_words(options: HttpOptions, project: Project, read: Read) -> list[str]
     return [*line, _absolute_url(url, project)]
 
 
-def http_recipe(current: Mapping[str, Any]) -> Recipe:
-    """A recipe with only the parts that decide where the request goes."""
-    execution = HttpExecution("http", base_url=current["execution"].get("base_url"))
-    return Recipe(HttpRequest(endpoint=current["input"].get("endpoint")), execution)
-
-
 def with_files(current: dict[str, Any], group: str, project: Project) -> dict[str, Any]:
     """The recipe with the paths of its files relative to its own file's folder."""
     request, execution = current["input"], current["execution"]
     if files := request.get("files"):
-        for path in files.values():
-            if not os.path.isfile(os.path.join(project.cwd, path)):
-                hint = "name a file after the @; in a curl line, --form-string sends it as a text"
-                raise cli.misuse(f"there is no file {path!r}", hint)
-        request = {**request, "files": {name: project.way_back(group, path) for name, path in files.items()}}
+        request = {
+            **request,
+            "files": {name: _way_back(group, path, project) for name, path in files.items()},
+        }
     tls_files = {key: execution[key] for key in ("verify", "cert") if isinstance(execution.get(key), str)}
     relative_paths = {key: project.way_back(group, path) for key, path in tls_files.items()}
     return {"input": request, "execution": {**execution, **relative_paths}}

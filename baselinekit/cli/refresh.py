@@ -1,7 +1,5 @@
 """`baselinekit refresh` and `review`: show changes, ask, write what is accepted, suggest checks."""
 
-import json
-import os
 import shlex
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -12,24 +10,19 @@ import click
 
 from baselinekit.changes.reviewing import Review, count_verbs, settle_plans
 from baselinekit.cli import options as cli, screen
-from baselinekit.cli.capture import describe_learnt, learnt_as_json
-from baselinekit.cli.clients import real_context, with_models, with_progress
+from baselinekit.cli.capture import describe_learnt, learnt_as_json, unlearnt_as_json
+from baselinekit.cli.clients import asking
 from baselinekit.cli.drawing import Keyboard, Region, run_session
 from baselinekit.cli.entry import INTERRUPTED
 from baselinekit.cli.recipes import parse_path_rules
-from baselinekit.clients.programs.git import Git
 from baselinekit.commands import refresh as refreshing, review as reviewing
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.gitsetup import is_repository
 from baselinekit.commands.project import Project
 from baselinekit.commands.refresh import LearnPlan, LearnProposal, Permit, RefreshScope, mask_proposal
-from baselinekit.commands.selection import Selection
 from baselinekit.errors import NothingSelected, Place, Problem
 from baselinekit.kinds.table import kind_of
-from baselinekit.learning.lesson import ACCEPT, ListRule, is_learnable_if_unchanged
-from baselinekit.learning.varying import UnlearnablePlace
+from baselinekit.learning.lesson import ACCEPT, is_learnable_if_unchanged
 from baselinekit.model import changes as model
-from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json
 from baselinekit.report import reviewing as texts
 from baselinekit.report.next_commands import check_commands, rule_commands
@@ -41,13 +34,13 @@ from baselinekit.values.texts import count_noun
 _MOST_NAMED = 3
 _MOST_IN_A_COMMAND = 4
 _MOST_PROBLEMS = 20
-_MOST_PATHS = 40
+
 _MOST_STAYS = 10
 _NO_ANSWERS = "BK530"
 _PENDING = 3
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class StampOptions:
     """What is noted in the file about the approval."""
 
@@ -60,7 +53,7 @@ class StampOptions:
         return model.ApprovalNote(self.version or described, self.by, self.reason)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class ScopeOptions:
     """Which changes are shown, and where the new outputs come from."""
 
@@ -70,14 +63,14 @@ class ScopeOptions:
     results: tuple[str, ...] = cli.several(
         "--from", "RESULTS", help="Answers of a CI job: its results.json (or several); - is standard input."
     )
-    replay: bool = cli.flag(help="Send the requests again.")
+    replay: bool = cli.flag(excludes=("results",), help="Send the requests again.")
     jobs: int = cli.jobs_option("Of the requests that are sent again: how many at once.", 8)
     approved: StampOptions = cli.including(StampOptions)
     recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
     project: cli.ProjectOptions = cli.project_options()
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class RefreshOptions(ScopeOptions):
     """Accept the outputs that a failing compare received as the new known-good outputs of the baselines
     that ID or PATH names.
@@ -103,59 +96,51 @@ class RefreshOptions(ScopeOptions):
         "--placeholder", "PATH=TEXT", help="Store it at a path, or inside the text there, and nothing more."
     )
     rules: cli.PathRuleOptions = cli.including(cli.PathRuleOptions)
-    learn: bool = cli.flag(help="Ask several times, and store placeholders for what varies, nothing else.")
-    repeat: int | None = cli.count("N", most=1000, help="With --learn: ask N times; the default is 3.")
-    unchanged: bool = cli.flag(help="With --learn: the service was only restarted: every difference varies.")
+    learn: bool = cli.flag(
+        excludes=(
+            "results",
+            "replay",
+            "paths",
+            "placeholders",
+            "ignore",
+            "tolerance",
+            "arrays",
+            "allow_high_risk",
+        ),
+        help="Ask several times, and store placeholders for what varies, nothing else.",
+    )
+    repeat: int | None = cli.count(
+        "N", most=1000, needs="learn", help="With --learn: ask N times; the default is 3."
+    )
+    unchanged: bool = cli.flag(
+        needs="learn", help="With --learn: the service was only restarted: every difference varies."
+    )
     dry_run: bool = cli.flag(help="Show the files as they would become, and write nothing.")
     yes: bool = cli.flag("-y", "--yes", help="Do not ask.")
-    allow_high_risk: bool = cli.flag(help="Also accept removed keys and values of another type.")
+    allow_high_risk: bool = cli.flag(
+        excludes=("learn",), help="Also accept removed keys and values of another type."
+    )
     drop_placeholders: bool = cli.flag(
         help="Also accept changes that lose a placeholder; with --learn, replace one written by hand."
     )
     as_json: bool = cli.flag("--json", help="Print the changes as JSON; writes only with --yes.")
     verbose: bool = cli.flag("-v", "--verbose", help="Show every change of every baseline.")
 
-    def check(self) -> None:
-        """Refuse options that cannot be combined."""
-        given = {
-            "--from": self.results,
-            "--replay": self.replay,
-            "--path": self.paths,
-            "--placeholder": self.placeholders,
-            "--ignore": self.rules.ignore,
-            "--tolerance": self.rules.tolerance,
-            "--array": self.rules.arrays,
-            "--allow-high-risk": self.allow_high_risk,
-        }
-        conflict = next((name for name, value in given.items() if value), None)
-        if self.learn and conflict:
-            hint = "--learn asks again, and writes placeholders only"
-            raise cli.misuse(f"--learn and {conflict} cannot be combined", hint)
-        if self.repeat is not None and not self.learn:
-            raise cli.misuse("--repeat is of refresh --learn", "add --learn")
-        if self.unchanged and not self.learn:
-            raise cli.misuse("--unchanged is of refresh --learn", "add --learn")
-
 
 def parse_scope(options: ScopeOptions, every: bool, rules: model.NewRules = model.NO_RULES) -> RefreshScope:
     """The scope that the arguments and the options select."""
-    criteria, results = options.selection, options.results
-    if results and options.replay:
-        raise cli.misuse("--from and --replay cannot be combined", "pass one")
-    selection = Selection(criteria.ids, criteria.tags, criteria.exclude_tags, criteria.expression)
     what = "what compare -o results.json wrote"
-    files = tuple((name, cli.read_text("--from", name, what)) for name in results)
+    files = tuple((name, cli.read_text("--from", name, what)) for name in options.results)
+    selection = options.selection.selection
     return RefreshScope(options.words, selection, every, files, options.replay, options.jobs, rules)
 
 
 def complain(problems: Sequence[Problem], max_count: int | None = None) -> None:
-    for line in first_of([screen.safe(str(problem)) for problem in problems], max_count):
-        screen.line(line, err=True)
+    screen.complain(*first_of([str(problem) for problem in problems], max_count))
 
 
-def show_diffs(applied: model.Applied, style: Style) -> None:
-    for rewritten in applied.files:
-        screen.show(texts.format_file_diff(rewritten, style) + "\n")
+def format_diffs(applied: model.Applied, style: Style) -> str:
+    return "".join(f"{texts.format_file_diff(rewritten, style)}\n" for rewritten in applied.files)
 
 
 def again(*more: str) -> str:
@@ -189,22 +174,17 @@ def write_if_wanted(
 
 
 def suggest_checks(
-    project: Project, context: RunContext, baselines: Sequence[Baseline], applied: model.Applied
+    project: Project, plans: Sequence[model.RefreshPlan | LearnPlan], ids: Collection[str]
 ) -> None:
-    """Suggest the commands that show what was written, and that check that it passes."""
-    if not applied.ids:
-        return
-    from_here = cli.path_from_here(project)
-    files = [from_here(rewritten.file) for rewritten in applied.files]
-    diff_paths = files if len(files) <= _MOST_NAMED else [os.path.commonpath(files) or "."]
-    if is_repository(Git(context.clients.execute, project.root)):
-        screen.next_commands([shlex.join(["git", "diff", *diff_paths])])
-    written = [baseline for baseline in baselines if baseline.id in applied.ids]
+    """Suggest the commands that check that what was written passes."""
+    written = [plan.baseline for plan in plans if plan.baseline.id in ids]
     own = {one.id: kind_of(one.current).own_command(one.current) for one in written}
     replayed = [(one.id, one.source.file) for one in written if not own[one.id]]
-    arguments = (*cli.typed_command().asking, *cli.typed_command().operator)
-    commands = check_commands(replayed, project.folders, project.eval_folders, arguments, from_here)
-    screen.next_commands(commands)
+    typed, from_here = cli.typed_command(), cli.path_from_here(project)
+    arguments = (*typed.asking, *typed.operator)
+    screen.next_commands(
+        check_commands(replayed, project.folders, project.eval_folders, arguments, from_here)
+    )
     screen.next_commands([shlex.join(command) for command in own.values() if command][:_MOST_NAMED])
 
 
@@ -213,23 +193,20 @@ def suggest_checks(
 
 @cli.command(RefreshOptions)
 def refresh(options: RefreshOptions) -> int:
-    options.check()
     placeholders = cli.parse_pairs("--placeholder", options.placeholders, "PATH=TEXT")
     rules = model.NewRules(placeholders, parse_path_rules(options.rules))
     scope = parse_scope(options, options.all_failed, rules)
     project = cli.project_of(options.project)
-    with real_context() as context:
-        if scope.replay or options.learn:
-            context = with_models(context, project, options.recording)
-        with with_progress(context, "" if options.as_json else "asking") as asking:
-            if options.learn:
-                times, drop = options.repeat or refreshing.REPLAYS, options.drop_placeholders
-                lessons = refreshing.propose_learning(project, scope, times, asking, drop, options.unchanged)
-            else:
-                proposal = refreshing.propose(project, scope, asking)
+    with asking(project, options.recording, "" if options.as_json else "asking") as context:
         if options.learn:
-            return learn(project, context, options, lessons)
-        return accept_changes(project, context, options, proposal)
+            times, drop = options.repeat or refreshing.REPLAYS, options.drop_placeholders
+            lessons = refreshing.propose_learning(project, scope, times, context, drop, options.unchanged)
+        else:
+            proposal = refreshing.propose(project, scope, context)
+            version = refreshing.version_of(project, context.clients)
+    if options.learn:
+        return learn(project, options, lessons)
+    return accept_changes(project, version, options, proposal)
 
 
 def has_no_answers(proposal: model.RefreshProposal) -> bool:
@@ -239,24 +216,23 @@ def has_no_answers(proposal: model.RefreshProposal) -> bool:
 
 
 def accept_changes(
-    project: Project, context: RunContext, options: RefreshOptions, proposal: model.RefreshProposal
+    project: Project, version: str | None, options: RefreshOptions, proposal: model.RefreshProposal
 ) -> int:
-    """Show the changes, ask, write what is accepted, and suggest the next commands."""
-    style, accepted = screen.style_of(options.verbose), refreshing.accepted_by(proposal.plans, options.paths)
+    """Show the changes, ask, write what is accepted, and suggest the next commands. `version`: of git."""
+    out, style = screen.Output(options.as_json), screen.style_of(options.verbose)
+    accepted = refreshing.accepted_by(proposal.plans, options.paths)
     approvals, held = permitted(options, proposal.plans, accepted)
-    stamp = options.approved.stamp(refreshing.version_of(project, context.clients))
-    write = partial(refreshing.apply, project, approvals, stamp)
+    write = partial(refreshing.apply, project, approvals, options.approved.stamp(version))
     masked = mask_proposal(proposal, project.redactor)
-    if not options.as_json:
-        screen.show(texts.format_refresh(masked, accepted, style))
-        if options.dry_run or options.results:
-            show_diffs(write(dry_run=True), style)
-        complain([refusal.problem for refusal in proposal.refusals], _MOST_PROBLEMS)
-        files = {plan.baseline.id: plan.baseline.source.file for plan in proposal.plans}
-        complain([problem.placed(Place(files[id])) for id, problem in held.items()], _MOST_PROBLEMS)
-        if proposal.passing:
-            screen.line(f"{count_noun(len(proposal.passing), 'baseline')} already as in the file")
-    commands = commands_to_apply(options, approvals, held, bool(held or proposal.refusals))
+    out.show(texts.format_refresh(masked, accepted, style))
+    if options.dry_run or options.results:
+        out.show(format_diffs(write(dry_run=True), style))
+    files = {plan.baseline.id: plan.baseline.source.file for plan in proposal.plans}
+    complain([refusal.problem for refusal in proposal.refusals], _MOST_PROBLEMS)
+    complain([problem.placed(Place(files[id])) for id, problem in held.items()], _MOST_PROBLEMS)
+    if proposal.passing:
+        out.say(f"{count_noun(len(proposal.passing), 'baseline')} already as in the file")
+    commands = commands_to_apply(options, approvals, held)
     applied = None
     if approvals or options.as_json:
         plans = [approval.plan for approval in approvals]
@@ -265,20 +241,16 @@ def accept_changes(
     elif held:  # everything needs an explicit permission
         screen.line("nothing was written")
         screen.next_commands(commands)
+    ids = applied.ids if applied else ()
     if options.as_json:
         reasons: dict[str, Json] = {id: str(problem) for id, problem in held.items()}
-        written_ids = applied.ids if applied else ()
-        screen.show_json(texts.format_refresh_json(masked, accepted, written_ids, reasons))
+        screen.show_json(texts.format_refresh_json(masked, accepted, ids, reasons))
     complain(applied.failures if applied else (), _MOST_PROBLEMS)
-    if applied and applied.ids and not options.as_json:
-        refreshed = count_noun(len(applied.ids), "baseline")
-        screen.line(f"refreshed {refreshed} in {count_noun(len(applied.files), 'file')}")
-        suggest_checks(project, context, [plan.baseline for plan in proposal.plans], applied)
-        if open_ := [one for one in approvals if one.plan.ruled and not one.is_whole]:
-            number = sum(len(approval.plan.changes) - len(approval.accepted) for approval in open_)
-            screen.line(f"{count_noun(number, 'change')} {'stay' if number > 1 else 'stays'} pending")
-            ids = [approval.plan.baseline.id for approval in open_]
-            screen.next_commands([shlex.join(["baselinekit", "review", *ids, *cli.typed_command().operator])])
+    if applied and ids and not options.as_json:
+        screen.line(
+            f"refreshed {count_noun(len(ids), 'baseline')} in {count_noun(len(applied.files), 'file')}"
+        )
+        suggest_checks(project, proposal.plans, ids)
     if has_no_answers(proposal):
         return 5
     only_looks = options.dry_run or (options.as_json and not options.yes)
@@ -307,13 +279,11 @@ def permitted(
 
 
 def commands_to_apply(
-    options: RefreshOptions, approvals: Sequence[model.Approval], held: Collection[str], is_part: bool
+    options: RefreshOptions, approvals: Sequence[model.Approval], held: Collection[str]
 ) -> list[str]:
-    """The same command with `--yes` for what needs no permission, unless it would name too many, and a review
-    of the rest."""
-    ids = [approval.plan.baseline.id for approval in approvals if approval.plan.baseline.id not in held]
-    is_named = is_part and len(ids) <= _MOST_IN_A_COMMAND and not options.selection.ids
-    commands = [again("--yes", *(word for id in ids if is_named for word in ("--id", id)))] if ids else []
+    """The same command with `--yes` for what needs no permission, and a review of the rest."""
+    is_free = any(approval.plan.baseline.id not in held for approval in approvals)
+    commands = [again("--yes")] if is_free else []
     if held and "-" not in options.results:
         typed = cli.typed_command()
         source = [word for name in options.results for word in ("--from", name)]
@@ -327,7 +297,7 @@ def commands_to_apply(
 # `baselinekit refresh --learn`.
 
 
-def learn(project: Project, context: RunContext, options: RefreshOptions, proposal: LearnProposal) -> int:
+def learn(project: Project, options: RefreshOptions, proposal: LearnProposal) -> int:
     """Show what varies and which differences stay, ask, write the placeholders, and suggest the rest."""
     plans = [plan for plan in proposal.plans if plan.renewal]
     staying = [plan for plan in proposal.plans if plan.lesson.refusals]
@@ -337,33 +307,32 @@ def learn(project: Project, context: RunContext, options: RefreshOptions, propos
     counted = f"{count_noun(number, 'placeholder')}{lists} of {count_noun(len(plans), 'baseline')}"
     write = partial(refreshing.apply_learning, project, plans, options.approved.stamp(None))
     applied = None
-    if not options.as_json:
-        for line in (line for plan in proposal.plans for line in describe_lesson(plan)):
-            screen.line(line)
-        stays = [place for plan in staying for place in plan.lesson.refusals]
-        if any(map(is_learnable_if_unchanged, stays)) and not options.unchanged:
-            screen.line("if the service was only restarted, and nothing on it was changed: add --unchanged")
-        if plans and options.dry_run:
-            show_diffs(write(dry_run=True), screen.style_of(options.verbose))
+    out = screen.Output(options.as_json)
+    out.say(*(line for plan in proposal.plans for line in describe_lesson(plan)))
+    stays = [place for plan in staying for place in plan.lesson.refusals]
+    if any(map(is_learnable_if_unchanged, stays)) and not options.unchanged:
+        out.say("if the service was only restarted, and nothing on it was changed: add --unchanged")
+    if plans and options.dry_run:
+        out.show(format_diffs(write(dry_run=True), screen.style_of(options.verbose)))
     if plans or options.as_json:
         applied = write_if_wanted(options, "store", counted, write, [again("--yes")])
-    if options.as_json:
-        screen.show_json(lessons_as_json(proposal.plans, applied.ids if applied else ()))
-    elif applied:
+    ids = applied.ids if applied else ()
+    out.document(lessons_as_json(proposal.plans, ids))
+    if applied and not options.as_json:
         screen.line(f"wrote {counted} in {count_noun(len(applied.files), 'file')}")
-        suggest_checks(project, context, [plan.baseline for plan in proposal.plans], applied)
+        suggest_checks(project, proposal.plans, ids)
     complain((*proposal.failures, *(applied.failures if applied else ())))
+    # for what varies without a placeholder
     rest = {plan.baseline.id: [one.rule for one in plan.lesson.refusals if one.rule] for plan in staying}
-    commands = [] if options.as_json else rule_commands(rest, cli.typed_command().operator)
-    if commands:  # for what varies without a placeholder
-        screen.next_commands(commands)
-    elif staying and not (options.as_json or (applied and applied.ids)):
+    commands = rule_commands(rest, cli.typed_command().operator)
+    if staying and not (commands or ids):
         compare = refreshing.compare_command(project, staying[0].baseline)
-        screen.next_commands([compare if len(staying) == 1 else "baselinekit compare"])
+        commands = [compare if len(staying) == 1 else "baselinekit compare"]
+    out.next_commands(commands)
     return _PENDING if staying or proposal.failures or (applied and applied.failures) else 0
 
 
-def lessons_as_json(plans: Sequence[LearnPlan], written_ids: Collection[str]) -> str:
+def lessons_as_json(plans: Sequence[LearnPlan], written_ids: Collection[str]) -> dict[str, Json]:
     baselines: list[Json] = [
         {
             "id": plan.baseline.id,
@@ -373,28 +342,12 @@ def lessons_as_json(plans: Sequence[LearnPlan], written_ids: Collection[str]) ->
             "learnt": [*map(learnt_as_json, plan.lesson.volatile)],
             "ordered": list(plan.lesson.singles),
             "lists": [{"path": render(rule.path), "rule": str(rule.mode)} for rule in plan.lesson.lists],
-            "stays": [*map(_stay_as_json, plan.lesson.refusals)],
+            "stays": [*map(unlearnt_as_json, plan.lesson.refusals)],
             "written": plan.baseline.id in written_ids,
         }
         for plan in plans
     ]
-    return json.dumps({"format": "baselinekit.learn/1", "baselines": baselines}, default=str) + "\n"
-
-
-def _stay_as_json(stay: UnlearnablePlace) -> dict[str, Json]:
-    return {"path": render(stay.path), "kind": stay.kind, "what": stay.message, "hint": stay.hint}
-
-
-def describe_rule(rule: ListRule) -> tuple[str, str]:
-    """Describe how a list is compared from now on, and why."""
-    least, most = rule.sizes
-    rows = f"{least} to {most} rows" if least < most else f"{count_noun(least, 'row')}, not always the same"
-    description = "the same rows in another order: their order does not count"
-    if rule.mode == "subset":
-        description = f"{rows}: {len(rule.rows or ())} are always there, and any others may be"
-    elif rule.rows is not None:
-        description = f"{rows}: one row describes all, and there may be any number of them but none"
-    return f"  {render(rule.path)}  arrays: {rule.mode}", f"    {description}"
+    return {"format": "baselinekit.learn/1", "baselines": baselines}
 
 
 def describe_lesson(plan: LearnPlan) -> Iterator[str]:
@@ -402,24 +355,20 @@ def describe_lesson(plan: LearnPlan) -> Iterator[str]:
     stay."""
     id, lesson, replays = plan.baseline.id, plan.lesson, count_noun(plan.replays, "replay")
     replays += f" and the answer of the compare of {plan.kept}" if plan.kept else ""
-    if not (lesson.volatile or lesson.refusals or lesson.lists):
-        yield screen.safe_line(f"{id}   {replays}: as stored, so there is nothing to learn")
-        return
-    facts = f"{count_noun(len(lesson.volatile), 'path')} var{'ies' if len(lesson.volatile) == 1 else 'y'}"
+    facts = count_noun(len(lesson.volatile), "varying path")
     facts += f", {count_noun(len(lesson.refusals), 'difference')} of another kind" if lesson.refusals else ""
-    yield screen.safe_line(f"{id}   {plan.baseline.source.file}   {replays}: {facts}")
-    for volatile in lesson.volatile[:_MOST_PATHS]:
-        yield from describe_learnt(volatile, None)
-    if len(lesson.volatile) > _MOST_PATHS:
-        yield f"  … and {len(lesson.volatile) - _MOST_PATHS:,} more"
+    yield f"{id}   {plan.baseline.source.file}   {replays}: {facts}"
+    yield from describe_learnt((volatile, None) for volatile in lesson.volatile)
     for path in lesson.singles:
-        yield f"  note: {screen.safe(path)} holds one element and stays `ordered`"
-    yield from (screen.safe_line(line) for rule in lesson.lists for line in describe_rule(rule))
+        yield f"  note: {path} holds one element and stays `ordered`"
+    for rule in lesson.lists:
+        least, most = rule.sizes
+        yield f"  {render(rule.path)}  arrays: {rule.mode}, for {least} to {most} rows"
     stays = [
         f"  stays: {render(stay.path)}: {stay.message}" + ("" if stay.hint == ACCEPT else f": {stay.hint}")
         for stay in lesson.refusals
     ]
-    yield from map(screen.safe_line, first_of(stays, _MOST_STAYS))
+    yield from first_of(stays, _MOST_STAYS)
 
 
 # `baselinekit review`.
@@ -428,7 +377,7 @@ _MOST_DIFFS = 20
 _MOST_FILES = 10
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class ReviewOptions(ScopeOptions):
     """Go through the changes that failing compares found, and decide each with one key: accept, reject, skip,
     put a placeholder there, ignore the path. Nothing is written before the end.
@@ -448,20 +397,18 @@ class ReviewOptions(ScopeOptions):
 
     as_json: bool = cli.flag("--json", help="Print everything pending as JSON, and ask nothing.")
     decide: str | None = cli.option("FILE", help="Read the decisions from a JSON file; - is standard input.")
-    dry_run: bool = cli.flag(help="With --decide: show the files as they would become.")
-    allow_high_risk: bool = cli.flag(help="With --decide: also accept changes of high risk.")
-    drop_placeholders: bool = cli.flag(help="With --decide: also accept losing a placeholder.")
+    dry_run: bool = cli.flag(needs="decide", help="With --decide: show the files as they would become.")
+    allow_high_risk: bool = cli.flag(needs="decide", help="With --decide: also accept changes of high risk.")
+    drop_placeholders: bool = cli.flag(
+        needs="decide", help="With --decide: also accept losing a placeholder."
+    )
 
 
 @cli.command(ReviewOptions)
 def review(options: ReviewOptions) -> int:
-    if options.decide is None:
-        of_decisions = ("dry_run", "allow_high_risk", "drop_placeholders")
-        cli.refuse_without_effect("a review without --decide", *of_decisions)
     scope = parse_scope(options, every=True)
     project = cli.project_of(options.project)
-    with real_context() as context:
-        context = with_models(context, project, options.recording) if scope.replay else context
+    with asking(project, options.recording) as context:
         try:
             proposal = refreshing.propose(project, scope, context)
         except NothingSelected as nothing:
@@ -554,9 +501,7 @@ class ReviewSession(MutableStruct):
         decided = {member: verb for member, verb in review.ledger.decided.items() if member[0] in plans}
         files = self.preview({**decided, **dict.fromkeys(members, model.Decision("accept"))})
         diffs = [texts.format_file_diff(file, style) for file in files.files]
-        omitted = len(review.ledger.in_sight) - len(members)
-        note = f"… and {omitted:,} more\n" if omitted else ""
-        return "\n" + "\n".join(diffs) + f"\n{note}" if diffs else "no file would change\n"
+        return "\n" + "\n".join(diffs) + "\n" if diffs else "no file would change\n"
 
     def preview(self, decided: dict[model.Member, model.Decision]) -> model.Applied:
         approvals = settle_plans(self.proposal.plans, decided)
@@ -571,7 +516,7 @@ class ReviewSession(MutableStruct):
         if self.options.dry_run:
             # Called so that the redactor learns which random-looking values are not secrets and stay visible.
             mask_proposal(self.proposal, self.project.redactor)
-            show_diffs(self.preview(decided), self.style)
+            screen.show(format_diffs(self.preview(decided), self.style))
             screen.line("nothing was written")
             return 0
         return self.finish(decided)
@@ -583,16 +528,13 @@ class ReviewSession(MutableStruct):
         applied = refreshing.apply(self.project, approvals, self.options.approved.stamp(version))
         remaining = list(reviewing.undecided(self.proposal.plans, decided))
         counts = count_verbs(decision for decision in decided.values() if decision.verb != "skip")
+        problems = (*applied.failures, *(refusal.problem for refusal in self.proposal.refusals))
+        complain(problems)
         if self.options.as_json:
             screen.show_json(texts.format_decisions_json(self.proposal, applied, counts, remaining))
         else:
             left = f", {len(remaining):,} left" if remaining else ""
             screen.line(texts.count_verbs(counts, self.style) + left)
-            wrote = [f"wrote {screen.safe_line(file.file)}" for file in applied.files]
-            for line in first_of(wrote, _MOST_FILES, "file"):
-                screen.line(line)
-        complain((*applied.failures, *(refusal.problem for refusal in self.proposal.refusals)))
-        if not self.options.as_json:
-            baselines = [plan.baseline for plan in self.proposal.plans]
-            suggest_checks(self.project, self.context, baselines, applied)
-        return _PENDING if remaining or applied.failures or self.proposal.refusals else 0
+            screen.say(*first_of([f"wrote {file.file}" for file in applied.files], _MOST_FILES, "file"))
+            suggest_checks(self.project, self.proposal.plans, applied.ids)
+        return _PENDING if remaining or problems else 0

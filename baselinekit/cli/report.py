@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import click
 
 from baselinekit.cli import delivery, options as cli, screen
+from baselinekit.cli.compare import format_passed, format_weakened
 from baselinekit.commands import history as past
 from baselinekit.evals.earlier import MeanDelta, Pairing, check_parts, load_both, mean_delta, pair_runs
 from baselinekit.model.results import Report
@@ -15,24 +16,22 @@ from baselinekit.report import terminal
 from baselinekit.report.blocks import Cell, Tone, table, terminal_lines
 from baselinekit.report.history import format_history, format_history_json
 from baselinekit.report.resultfile import written
-from baselinekit.report.sections import earlier_blocks, weakened_blocks
-from baselinekit.report.wording import Style, format_lines, headline
+from baselinekit.report.sections import earlier_blocks
+from baselinekit.report.wording import Style, format_lines
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store.project import nearest_config
 from baselinekit.store.results import write_text
 from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun, list_first
 
-_THRESHOLD = 0.1
 _MOST_IDS = 10
 
 
 _OF_HISTORY = ("ids", "last", "imported")
-_OF_ONE_RUN = ("different",)
-_OF_TWO_RUNS = ("across", "partial", "mean", "threshold")
+_OF_ONE_RUN = "different"
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class ReportOptions:
     """Without RESULTS: pass rate, flips, the last regression and the duration of every baseline that did not
     always pass. Every compare keeps its results in .baselinekit/results/: the last 200 runs, at most 200 MB.
@@ -64,62 +63,74 @@ class ReportOptions:
     different: tuple[str, ...] = cli.several(
         "--allow-different", type=click.Choice(past.MAY_DIFFER), help="Combine shards that differ in this."
     )
-    before: str | None = cli.option("--compare-to", "BEFORE", help="Compare with this earlier run.")
+    before: str | None = cli.option(
+        "--compare-to",
+        "BEFORE",
+        excludes=(*_OF_HISTORY, _OF_ONE_RUN, "outputs"),
+        help="Compare with this earlier run.",
+    )
     across: tuple[str, ...] = cli.several(
-        "PART", help="With --compare-to: even if the model, judge, files, grader or case differs."
+        "PART",
+        needs="before",
+        help="With --compare-to: even if the model, judge, files, grader or case differs.",
     )
-    partial: bool = cli.flag(help="With --compare-to: cases that only BEFORE has leave nothing undecided.")
-    mean: bool = cli.flag("--mean-delta", help="With --compare-to: by the mean difference, as AgentV does.")
-    threshold: float | None = cli.option(
-        "X", type=cli.Number(0, 1), help=f"With --mean-delta: how much is a win or a loss ({_THRESHOLD})."
+    partial: bool = cli.flag(
+        needs="before", help="With --compare-to: cases that only BEFORE has leave nothing undecided."
     )
-    outputs: tuple[str, ...] = cli.several("-o", "PATH", help="Write a report; of earlier runs: x.html.")
-    as_json: bool = cli.flag("--json", help="Print JSON instead of text: of one run, the result file.")
-    quiet: bool = cli.flag("-q", "--quiet", help="Print only the last line.")
-    verbose: bool = cli.flag("-v", "--verbose", help="Also print what passed, every case and every id.")
+    mean: bool = cli.flag(
+        "--mean-delta",
+        needs="before",
+        excludes=("across", "partial"),
+        help="With --compare-to: by the mean difference, as AgentV does.",
+    )
+    threshold: float = cli.option(
+        "X",
+        type=cli.Number(0, 1),
+        default=0.1,
+        needs="mean",
+        show_default=True,
+        help="With --mean-delta: how much is a win or a loss.",
+    )
+    printing: cli.PrintingOptions = cli.including(cli.PrintingOptions)
     project: cli.ProjectOptions = cli.project_options(("config",))
 
 
 @cli.command(ReportOptions)
 def report(options: ReportOptions) -> int:
     if options.before is not None:
-        cli.refuse_without_effect("two runs side by side", *_OF_HISTORY, *_OF_ONE_RUN, "outputs")
         return _report_two_runs(options, options.before)
-    cli.refuse_without_effect("a report without --compare-to", *_OF_TWO_RUNS)
     if options.results:
         cli.refuse_without_effect("a report of RESULTS", *_OF_HISTORY)
         return _report_one_run(options)
-    cli.refuse_without_effect("a report of earlier runs", *_OF_ONE_RUN, "quiet")
+    cli.refuse_without_effect("a report of earlier runs", _OF_ONE_RUN, "quiet")
     return _report_earlier_runs(options)
 
 
 def _report_earlier_runs(options: ReportOptions) -> int:
-    if wrong := [path for path in options.outputs if not path.endswith((".html", ".htm"))]:
+    if wrong := [path for path in options.printing.outputs if not path.endswith((".html", ".htm"))]:
         message = f"-o {wrong[0]}: the history of runs is an HTML page"
         raise cli.misuse(message, "name a file x.html, or use --json")
     project = cli.project_of(options.project)
     if options.imported:
-        parts = past.load_parts(options.imported, os.getcwd())
-        kept = past.add(project.root, parts)
-        old = f"; {len(parts) - kept} are older than the runs that are kept" if kept < len(parts) else ""
-        screen.line(f"imported {count_noun(kept, 'run')}{old}", err=options.as_json)
-        if not (options.ids or options.as_json or options.outputs):
+        kept = past.add(project.root, past.load_parts(options.imported, os.getcwd()))
+        screen.line(f"imported {count_noun(kept, 'run')}", err=options.printing.as_json)
+        if not (options.ids or options.printing.as_json or options.printing.outputs):
             return 0
     runs = past.load(project.root, options.ids, options.last)
-    for path in options.outputs:
+    for path in options.printing.outputs:
         from baselinekit.report.html.page import render_history  # needs jinja2
 
         write_text(path, render_history(runs))
-        screen.line(f"wrote {screen.safe_line(path)}", err=options.as_json)
-    if options.as_json:
+        screen.say(f"wrote {path}", err=options.printing.as_json)
+    if options.printing.as_json:
         screen.show_json(format_history_json(runs))
-    elif not options.outputs:
-        screen.show(format_history(runs, screen.style_of(options.verbose)))
+    elif not options.printing.outputs:
+        screen.show(format_history(runs, screen.style_of(options.printing.verbose)))
     return 0
 
 
 def _report_one_run(options: ReportOptions) -> int:
-    delivery.check(options.outputs)
+    delivery.check(options.printing.outputs)
     merged = past.merge(past.load_parts(options.results, os.getcwd()), options.different)
     redactor = Redactor({})
     # the redactor learns which random-looking values are not secrets: an id, a tag
@@ -130,20 +141,8 @@ def _report_one_run(options: ReportOptions) -> int:
             redactor.mask_value(difference.actual, difference.path)
     screen.install(redactor.mask_said)
     merged, root = _in_project(merged, options.results[0])
-    merged = delivery.deliver(merged, options.outputs, root, options.results)
-    if not delivery.show_json(merged, options.as_json):
-        style = screen.style_of(options.verbose)
-        if options.verbose:
-            screen.show(terminal.format_passed(merged, style))
-        if not options.quiet:
-            screen.show(terminal.format_failures(merged, style))
-            screen.show(format_lines(terminal_lines(weakened_blocks(merged.against), style)))
-            screen.show(terminal.format_warnings(merged, style))
-        screen.line(headline(merged, style))
-        if options.quiet:
-            delivery.tell_lost(merged)
-    delivery.annotate(merged, options.outputs, root, err=options.as_json)
-    return merged.exit_code
+    sections = (format_passed, terminal.format_failures, format_weakened, terminal.format_warnings)
+    return delivery.finish(merged, options.printing, root, sections, read=options.results).exit_code
 
 
 def _in_project(report: Report, file: str) -> tuple[Report, str]:
@@ -160,43 +159,33 @@ def _in_project(report: Report, file: str) -> tuple[Report, str]:
 
 
 def _report_two_runs(options: ReportOptions, before: str) -> int:
-    if options.threshold is not None and not options.mean:
-        hint = "add --mean-delta, or leave it out"
-        raise cli.misuse("--threshold belongs to --mean-delta: the exact tests need none", hint)
-    if options.mean and (options.across or options.partial):
-        message = "--mean-delta counts every case that both runs have, whatever differs"
-        raise cli.misuse(message, "leave --across and --partial out")
     if len(options.results) != 1:
         hint = f"baselinekit report NOW.json --compare-to {before}"
         raise cli.misuse(f"--compare-to needs one file to compare, not {len(options.results)}", hint)
     check_parts(options.across)
     screen.install(Redactor({}).mask_said)
     earlier, now = load_both(before, options.results[0], os.getcwd())
-    style = screen.style_of(options.verbose)
+    style = screen.style_of(options.printing.verbose)
     if options.mean:
-        threshold = _THRESHOLD if options.threshold is None else options.threshold
-        delta = mean_delta(earlier, now, threshold)
-        _show(options, _delta_document(delta), _describe_delta(delta, style), _delta_verdict(delta, style))
-        return delta.exit_code
-    pairing = pair_runs(earlier, now, options.across, options.partial)
-    unsure = [metric.name for metric in pairing.unsure]
-    facts = {"lost": list(pairing.lost), "too_few": unsure, "exit_code": pairing.exit_code}
-    document = written(pairing.earlier) | facts
-    lines = [
-        *terminal_lines(earlier_blocks(pairing.earlier), style),
-        *_list_ids("without a verdict now", pairing.lost, style),
-    ]
-    _show(options, document, lines, _verdict(pairing, style))
-    return pairing.exit_code
-
-
-def _show(options: ReportOptions, document: Json, lines: Sequence[str], last: str) -> None:
-    if options.as_json:
+        delta = mean_delta(earlier, now, options.threshold)
+        document, lines = _delta_document(delta), _describe_delta(delta, style)
+        verdict, exit_code = _delta_verdict(delta, style), delta.exit_code
+    else:
+        pairing = pair_runs(earlier, now, options.across, options.partial)
+        unsure = [metric.name for metric in pairing.unsure]
+        facts = {"lost": list(pairing.lost), "too_few": unsure, "exit_code": pairing.exit_code}
+        document = written(pairing.earlier) | facts
+        lines = [
+            *terminal_lines(earlier_blocks(pairing.earlier), style),
+            *_list_ids("without a verdict now", pairing.lost, style),
+        ]
+        verdict, exit_code = _verdict(pairing, style), pairing.exit_code
+    if options.printing.as_json:
         screen.show_document(document)
-        return
-    if not options.quiet:
-        screen.show(format_lines(lines))
-    screen.line(last)
+    else:
+        screen.show("" if options.printing.quiet else format_lines(lines))
+        screen.line(verdict)
+    return exit_code
 
 
 def _list_ids(label: str, ids: Sequence[str], style: Style) -> list[str]:
@@ -207,8 +196,7 @@ def _list_ids(label: str, ids: Sequence[str], style: Style) -> list[str]:
 
 def _verdict(pairing: Pairing, style: Style) -> str:
     """The last line: the exit code in words."""
-    earlier = pairing.earlier
-    undecided = style.paint("undecided", "yellow")
+    earlier, undecided = pairing.earlier, style.paint("undecided", "yellow")
     if earlier.regressed:
         cases = len(earlier.those("regressed"))
         regressions = [count_noun(cases, "case")] if cases else []
@@ -217,27 +205,23 @@ def _verdict(pairing: Pairing, style: Style) -> str:
     if earlier.tells_nothing:
         return f"{undecided}: no case can be compared"
     if pairing.exit_code:
-        first = ""
         parts = []
         for metric in pairing.unsure[:1]:
-            if metric.won:
-                changed = count_noun(metric.lost + metric.won, "case")
-                parts.append(f"{metric.lost:,} of {changed} that changed got worse ({metric.name})")
-            else:
-                counts = f"{metric.name}: {metric.lost:,} of {metric.pairs:,}"
-                first = f"{style.paint('every case that changed got worse', 'bold red')} ({counts}); "
-            parts.append("too few to rule out chance")
+            changed = (
+                f"{metric.lost:,} of {count_noun(metric.lost + metric.won, 'case')} that changed got worse"
+            )
+            parts.append(f"{changed} ({metric.name}), too few to rule out chance")
         if pairing.lost:
             parts.append(f"{count_noun(len(pairing.lost), 'case')} without a verdict now")
         if pairing.unmatched:
             parts.append(f"{count_noun(len(earlier.gone), 'case')} gone (--partial allows it)")
-        return f"{first}{undecided}: {', '.join(parts)}"
+        return f"{undecided}: {', '.join(parts)}"
     compared = count_noun(len(earlier.cases) - len(earlier.those("not comparable")), "case")
     unsure = len(earlier.those("insufficient evidence"))
-    note = f"; insufficient evidence in {unsure:,}" if unsure else ""
     # a fall that chance explains does not prove that nothing regressed
     beyond = " beyond chance" if any(metric.lost for metric in earlier.metrics) else ""
-    return f"{style.paint(f'no regression{beyond}', 'green')} in {compared}{note}"
+    verdict = style.paint(f"no regression{beyond}", "green")
+    return f"{verdict} in {compared}; insufficient evidence in {unsure:,}"
 
 
 def _describe_delta(delta: MeanDelta, style: Style) -> list[str]:
@@ -261,9 +245,7 @@ def _describe_delta(delta: MeanDelta, style: Style) -> list[str]:
 def _delta_verdict(delta: MeanDelta, style: Style) -> str:
     if not delta.pairs:
         return f"{style.paint('undecided', 'yellow')}: no case has a score in both runs"
-    losses = delta.count("loss")
-    counted = f"{count_noun(delta.count('win'), 'win')}, {losses:,} loss{'es' * (losses != 1)}"
-    counted += f", {count_noun(delta.count('tie'), 'tie')} of {count_noun(len(delta.pairs), 'pair')}"
+    counted = f"{delta.count('win'):,} won, {delta.count('loss'):,} lost, {delta.count('tie'):,} tied"
     words = {-1: ("regressed", "bold red"), 0: ("neutral", "dim"), 1: ("improved", "green")}
     word, color = words[(delta.mean > 0) - (delta.mean < 0)]
     return f"{style.paint(word, color)}: mean difference {float(delta.mean):+.3f} ({counted})"

@@ -1,22 +1,20 @@
 """`baselinekit run` and `baselinekit gate`: ask, grade, count, report; and judge what came out."""
 
-import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 import click
-from click.shell_completion import CompletionItem
 
 from baselinekit.cli import delivery, options as cli, screen
-from baselinekit.cli.clients import LazyModels, real_context, with_models, with_progress
+from baselinekit.cli.clients import LazyModels, asking, real_context, with_progress
 from baselinekit.cli.compare import find_weakened
-from baselinekit.cli.elsewhere import Job, check_dask_option
+from baselinekit.cli.elsewhere import Job
 from baselinekit.cli.entry import INTERRUPTED, clock
-from baselinekit.cli.evalclients import build_outside, record_slip, run_elsewhere, saved_answers
+from baselinekit.cli.evalclients import build_outside, record_slip, run_elsewhere, saving
 from baselinekit.clients.trust import check_inside
 from baselinekit.commands import history
 from baselinekit.commands.doctor import ASKED_OF_OPERATOR
@@ -24,24 +22,22 @@ from baselinekit.commands.loading import provide_eval_schema
 from baselinekit.commands.project import Project
 from baselinekit.commands.recording import keep_report, mask_report
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem, Refused
-from baselinekit.escape import one_line
 from baselinekit.evals import gating
 from baselinekit.evals.attempts import PlanJournals
 from baselinekit.evals.checks import check_reachable
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import Planned, RunPolicy, keep_reports, plan_cases, run as run_cases
-from baselinekit.evals.selection import Choice, load, name_of_case, resolve_path, with_borderline
+from baselinekit.evals.selection import Choice, load, resolve_path, with_borderline
 from baselinekit.evals.weakened import find_weakened_cases
 from baselinekit.kinds.settings import ModelCalls, ModelClient
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite, worst_exit_code
 from baselinekit.model.results import Report
 from baselinekit.report import gates as shown, next_commands, resultfile, terminal
-from baselinekit.report.blocks import terminal_lines
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.sections import run_blocks, skipped_blocks
-from baselinekit.report.wording import format_lines, headline
+from baselinekit.report.wording import Style
 from baselinekit.store.results import TRIED, check_place, load_not_passed, remember_not_passed, write_text
 from baselinekit.structs import replace
 from baselinekit.suites import settings
@@ -51,19 +47,7 @@ from baselinekit.values.texts import count_noun
 _PRESET = click.Choice(list(PRESETS))
 
 
-def complete_cases(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete case names from the files typed so far. Files that cannot be read offer nothing."""
-    params = ctx.params  # while the name is incomplete, the arguments are in ctx.args
-    try:
-        project = cli.project_of_files(config=params.get("config"), environment=params.get("environment"))
-        suite = load(project, params.get("paths") or ctx.args, params.get("suite"))
-    except (BaselinekitError, OSError):
-        return []
-    names = dict.fromkeys(name for name in map(name_of_case, suite.cases) if name is not None)
-    return [CompletionItem(name) for name in names if name.startswith(incomplete) and one_line(name) == name]
-
-
-@dataclass(eq=False, repr=False)
+@dataclass
 class RunOptions:
     """Run the eval cases below PATHS, or of a suite: ask, grade, and compute metrics.
 
@@ -75,20 +59,21 @@ class RunOptions:
     """
 
     paths: tuple[str, ...] = cli.argument(nargs=-1, type=click.Path())
-    suite: str | None = cli.option("FILE", help="This suite; the default is PATHS, or all below evals/.")
+    suite: str | None = cli.option(
+        "FILE", excludes=("keep_going",), help="This suite; the default is PATHS, or all below evals/."
+    )
     target: str | None = cli.option("NAME", help="Ask this target, whatever the files name (not: default).")
     targets: str | None = cli.option("FILE", help="The targets file [`targets:`, then .agentv/targets.yaml].")
     save_answers: str | None = cli.option("FILE", help="Write the answers, for a target of stored answers.")
     categories: tuple[str, ...] = cli.several("--category", help="capability, regression, or a category.")
-    ids: tuple[str, ...] = cli.several("--id", "GLOB", help="Only these ids.")
-    cases: tuple[str, ...] = cli.several(
-        "--case", "NAME", shell_complete=complete_cases, help="Only these, by name; tests no triggering."
-    )
-    tags: tuple[str, ...] = cli.several("--tag", help="Only those with one of these tags.")
-    exclude_tags: tuple[str, ...] = cli.several("--exclude-tag", help="Leave out what has one of these tags.")
-    expression: str | None = cli.option("-k", "EXPR", help='Words of id, name, tag: "strings and not slow".')
+    selection: cli.SelectionOptions = cli.including(cli.SelectionOptions)
+    cases: tuple[str, ...] = cli.several("--case", "NAME", help="Only these, by name; tests no triggering.")
     last_failed: bool = cli.flag("--lf", "--last-failed", help="Only what did not pass last time.")
-    only_list: bool = cli.flag("--list", help="List what would run (-v: with the criteria), asking no model.")
+    only_list: bool = cli.flag(
+        "--list",
+        excludes=("save_answers", "outputs", "compare_to", "base"),
+        help="List what would run (-v: with the criteria), asking no model.",
+    )
     first: bool = cli.flag("-x", "--exitfirst", help="Stop at the first that does not pass.")
     keep_going: bool = cli.flag(help="Run the other files if some cannot be read; the exit code is still 2.")
     grader_type: Literal["code", "model", "human"] | None = cli.option(
@@ -105,32 +90,28 @@ class RunOptions:
     preset: str | None = cli.option(type=_PRESET, help="Thresholds of pass@1, pass@3 and pass^3: 3 attempts.")
     compare_to: str | None = cli.option("RUN", help="Compare with an earlier run: a result file, or last.")
     across: tuple[str, ...] = cli.several(
-        "PART", help="With --compare-to: even if the model, judge, files, grader or case differs."
+        "PART",
+        needs="compare_to",
+        help="With --compare-to: even if the model, judge, files, grader or case differs.",
     )
-    fail_on_regressed: bool = cli.flag(help="With --compare-to: exit 1 if any case regressed.")
+    fail_on_regressed: bool = cli.flag(
+        needs="compare_to", help="With --compare-to: exit 1 if any case regressed."
+    )
     since: cli.BaseOptions = cli.including(cli.BaseOptions)
     record: bool | None = cli.record_option(" of regression records")
-    outputs: tuple[str, ...] = cli.several("-o", "PATH", help="Write a report: x.html, x.md, x.json.")
-    as_json: bool = cli.flag("--json", help="Print the result file (JSON) instead of text.")
-    quiet: bool = cli.flag("-q", "--quiet", help="Print only the last line.")
-    verbose: bool = cli.flag("-v", "--verbose", help="Also print what passed, every grader and every metric.")
+    printing: cli.PrintingOptions = cli.including(cli.PrintingOptions)
     recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
     project: cli.ProjectOptions = cli.project_options()
 
 
 @cli.command(RunOptions)
 def run(options: RunOptions) -> int:
-    if options.only_list:
-        of_results = ("save_answers", "outputs", "compare_to", "across", "fail_on_regressed")
-        cli.refuse_without_effect("run --list", *of_results, "base", "fail_on_weakened")
-    delivery.check(options.outputs)
+    delivery.check(options.printing.outputs)
     is_offline = options.recording.offline is not None
     project = cli.project_of(options.project, is_offline, options.targets, options.target)
-    if options.keep_going and options.suite is not None:
-        raise cli.misuse("--keep-going has no effect with --suite", "leave one of them out")
     suite = load(project, options.paths, options.suite, keep_going=options.keep_going)
     if suite.unread:
-        screen.line(screen.safe(str(InvalidInput(*suite.unread))), err=True)
+        screen.complain(InvalidInput(*suite.unread))
     if options.borderline is not None:
         suite = with_borderline(suite, options.borderline == "pass")
     if options.only_list:
@@ -140,8 +121,6 @@ def run(options: RunOptions) -> int:
     earlier = None
     if options.compare_to is not None:  # a missing one is reported before any model is asked
         earlier = load_earlier(project, options.compare_to, suite.name)
-    elif options.fail_on_regressed or options.across:
-        raise cli.misuse("there is no run to compare with", "add --compare-to last, or a result file")
     with real_context() as context:
         against = find_weakened(project, context, options.since, find_weakened_cases)
     report = replace(run_suite(project, suite, options), against=against)
@@ -149,10 +128,8 @@ def run(options: RunOptions) -> int:
         compared = compare_runs(report, earlier, options.across, options.fail_on_regressed)
         report = replace(report, earlier=compared)
     report, kept_files = keep_run(project, suite, mask_report(report, project.redactor))
-    report = delivery.deliver(report, options.outputs, project.root)
-    if not delivery.show_json(report, options.as_json):
-        _print(project, report, kept_files, options)
-    delivery.annotate(report, options.outputs, project.root, err=options.as_json)
+    after = partial(_after, project, options, kept_files)
+    report = delivery.finish(report, options.printing, project.root, _SECTIONS, after)
     is_invalid = suite.unread and report.exit_code != INTERRUPTED
     exit_code = InvalidInput.exit_code if is_invalid else report.exit_code
     delivery.notify(project, report, exit_code, suite=suite.reporting.notify_on_failure)
@@ -163,8 +140,8 @@ def plan_suite(project: Project, suite: Suite, options: RunOptions, listed: bool
     """Prepare everything as a run would, without asking any model. With `listed`, no permissions are
     needed either."""
     choice, policy = _choice(project, options), _policy(project, options, None)
-    with real_context() as context:
-        clients = with_models(context, project, options.recording).clients
+    with asking(project, options.recording) as context:
+        clients = context.clients
         if listed:
             models = clients.models
             clients = replace(clients, models=ModelCalls(models.ask, partial(_check_listed, models)))
@@ -185,9 +162,9 @@ def run_suite(
     project: Project, suite: Suite, options: RunOptions, journals: PlanJournals | None = None
 ) -> Report:
     """Run a suite with real clients. `journals`: the journals of a plan of several suites."""
-    action = "" if options.quiet or options.as_json else "running"
-    saving = saved_answers(options.save_answers, options.resume)
-    with saving as save, real_context() as context, with_progress(context, action) as context:
+    action = "" if options.printing.quiet or options.printing.as_json else "running"
+    save = saving(options.save_answers, options.resume)
+    with real_context() as context, with_progress(context, action) as context:
         about = f"run {suite.file or suite.name}"
         models = LazyModels(project, context.clients, options.recording, options.resume, about)
         context = models.added_to(context)
@@ -195,8 +172,6 @@ def run_suite(
         outside = build_outside(project, context.clients, queue, save)
         with closing(models):
             models.go_on()
-            if options.where.dask is not None:
-                check_dask_option(options.where.dask)
             report = run_cases(
                 project,
                 suite,
@@ -226,11 +201,8 @@ def keep_run(project: Project, suite: Suite, report: Report) -> tuple[Report, li
 def _choice(project: Project, options: RunOptions) -> Choice:
     return Choice(
         categories=options.categories,
-        tags=options.tags,
-        expression=options.expression,
         grader=options.grader_type,
-        ids=options.ids,
-        exclude_tags=options.exclude_tags,
+        **vars(options.selection),
         among=load_not_passed(project.root, TRIED) if options.last_failed else None,
         cases=options.cases,
     )
@@ -242,61 +214,55 @@ def _policy(project: Project, options: RunOptions, journals: PlanJournals | None
     if options.fail_under is not None:
         thresholds[gating.RATE] = options.fail_under
     attempts = options.attempts or (3 if options.preset else None)
-    if options.preset and (attempts or 0) < 3:
-        message = "a preset needs pass@3, which cannot be computed from fewer than three attempts"
-        raise cli.misuse(message, "leave out --attempts, or make it 3 or more")
     return RunPolicy(record, options.jobs, attempts, options.resume, options.first, thresholds, journals)
 
 
-def _print(project: Project, report: Report, kept_files: list[str], options: RunOptions) -> None:
-    """Print only what did not pass; then the metrics, the count, and the next commands."""
-    style = screen.style_of(options.verbose)
-    if options.verbose:
-        screen.show(terminal.format_passed(report, style))
-    if not options.quiet:
-        screen.show(terminal.format_failures(report, style))
-        screen.show(terminal.format_warnings(report, style))
-        blocks = (*skipped_blocks(report), *run_blocks(report, options.verbose))
-        screen.show(format_lines(terminal_lines(blocks, style)))
-    screen.line(headline(report, style))
-    if options.quiet:
-        delivery.tell_lost(report)
-        return
+def _format_passed(report: Report, style: Style) -> str:
+    return terminal.format_passed(report, style) if style.verbose else ""
+
+
+def _format_sections(report: Report, style: Style) -> str:
+    return delivery.format_blocks((*skipped_blocks(report), *run_blocks(report, style.verbose)), style)
+
+
+_SECTIONS: tuple[delivery.Section, ...] = (
+    _format_passed,
+    terminal.format_failures,
+    terminal.format_warnings,
+    _format_sections,
+)
+
+
+def _after(project: Project, options: RunOptions, kept_files: list[str], report: Report) -> Iterator[str]:
     if kept_files:
-        screen.line(style.paint(f"kept: {delivery.describe_files(kept_files)}", "dim"))
+        yield f"kept: {', '.join(kept_files)}"
     arguments = ["--suite", options.suite] if options.suite else report.typed.paths
-    from_here = cli.path_from_here(project)
-    screen.next_commands(
-        next_commands.after_run(
-            report, cli.repeat_command(), arguments, options.verbose, options.outputs, kept_files, from_here
-        )
+    verbose, outputs, from_here = (
+        options.printing.verbose,
+        options.printing.outputs,
+        cli.path_from_here(project),
     )
+    typed = cli.repeat_command()
+    commands = next_commands.after_run(report, typed, arguments, verbose, outputs, kept_files, from_here)
+    yield from (f"next: {command}" for command in commands)
 
 
 def _print_plan(plans: Sequence[Planned], suite: Suite, options: RunOptions) -> None:
     """Print what would be run, the graders, and how often models would be asked."""
-    if options.as_json:
-        screen.show_json(json.dumps([_document(plan) for plan in plans], indent=2, default=str) + "\n")
-        return
+    out = screen.Output(options.printing.as_json)
+    out.document([_document(plan) for plan in plans])
     widest = max(len(plan.case.id) for plan in plans)
     for plan in plans:
         case = plan.case
         graders = ", ".join(f"{grader.name} ({grader.kind})" for grader in case.graders)
         last = f"skipped: {case.skip}" if case.skip is not None else f"by {graders}"
-        columns = [f"{case.id:<{widest}}", f"{case.recipe.kind:<7}", plan.place, last]
-        screen.line(screen.safe_line("  ".join(columns)))
-        for name, criteria in plan.criteria.items() if options.verbose else ():
-            for line in criteria:
-                screen.line(screen.safe_line(f"    {name}: {line}"))
-    for note in suite.notes:
-        screen.line(screen.safe_line(f"note: {note}"))
+        out.say(f"{case.id:<{widest}}  {case.recipe.kind:<7}  {plan.place}  {last}")
+        if options.printing.verbose:
+            out.say(*(f"    {name}: {line}" for name, lines in plan.criteria.items() for line in lines))
+    out.say(*(f"note: {note}" for note in suite.notes))
     calls, attempts = sum(plan.calls for plan in plans), sum(plan.attempts for plan in plans)
-    count, total = len(plans), len(suite.cases)
-    cases = f"{count:,} of {total:,} cases" if count < total else count_noun(count, "case")
-    is_upper_bound = any(plan.calls and not plan.case.judge_after_failure for plan in plans)
-    asked = f"{'up to ' if is_upper_bound else ''}{count_noun(calls, 'call')} of models"
-    retried = ", and more if attempts are retried" if calls else ""
-    screen.line(f"{cases}, {count_noun(attempts, 'attempt')}, {asked}{retried}; nothing was run")
+    cases = f"{len(plans):,} of {len(suite.cases):,} cases, {count_noun(attempts, 'attempt')}"
+    out.say(f"{cases}, at most {count_noun(calls, 'call')} of models without retries; nothing was run")
 
 
 def _document(plan: Planned) -> dict[str, Any]:
@@ -323,7 +289,7 @@ def _document(plan: Planned) -> dict[str, Any]:
 _PLANS = (".yaml", ".yml")
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class GateOptions:
     """Judge RESULTS, the files that `run -o x.json` or `compare -o x.json` wrote; - is standard input.
 
@@ -371,7 +337,6 @@ class GateOptions:
 
 
 _FORMS = {".json": shown.format_gates_json, ".md": shown.format_gates_markdown}
-_RESUME = "baselinekit gate --phase plan.yaml --resume, or leave it out if there are results"
 _HINT = "baselinekit gate results.json --preset staging, or --phase plan.yaml"
 
 
@@ -387,34 +352,25 @@ def gate(options: GateOptions) -> int:
     plans = [resolve_path(project, path) for path in options.plans]
     stated = [gate for plan in plans for gate in load_gates(plan, project.root)]
     gates = [_narrowed(gating.with_thresholds(gate, least), options) for gate in stated]
-    if options.resume and (options.files or not gates):
-        raise cli.misuse("only a run can be resumed", _RESUME)
-    if options.files and (options.attempts is not None or options.jobs is not None):
-        raise cli.misuse("--attempts and --jobs are for a run, and RESULTS are of one that has ended", _HINT)
-    if not options.files and not gates:
-        raise cli.misuse("there is nothing to judge", _HINT)
     notes: list[str] = []
     if options.files:
+        cli.refuse_without_effect("a gate of RESULTS", "attempts", "jobs", "resume")
         report = mask_report(_load_report(options.files), project.redactor)
         gates = gates or [_narrowed(_gate_of_report(report, options.preset, least), options)]
         judged = [gating.judge(gate, report, options.partial) for gate in gates]
-    else:
+    elif gates:
         judged = _run_gates(project, options, gates, notes)
+    else:
+        raise cli.misuse("there is nothing to judge", _HINT)
     page = shown.format_gates_markdown(judged)
     delivery.summarise(lambda room: page if len(page.encode("utf-8", "backslashreplace")) <= room else "")
     texts = {path: _FORMS[os.path.splitext(path)[1].lower()](judged) for path in options.outputs}
-    written = {path: delivery.write_report(path, text) for path, text in texts.items()}
-    lost = [reason for reason in written.values() if reason]
-    notes += [f"written: {path}" for path, reason in written.items() if not reason]
+    lost = [*filter(None, (delivery.write_report(path, text) for path, text in texts.items()))]
     try:
-        for one in judged:
-            notes += _keep_files(project, options.phase_id, one)
-    except Refused:
-        _print_gates(project, options, judged, [])
-        raise
-    _print_gates(project, options, judged, notes)
-    for text in lost:
-        screen.line(f"not recorded: {screen.safe_line(text)}", err=True)
+        notes += [note for one in judged for note in _keep_files(project, options.phase_id, one)]
+    finally:
+        _print_gates(project, options, judged, notes)
+    screen.say(*(f"not recorded: {text}" for text in lost), err=True)
     codes = [one.decision if one.report.interrupted and options.files else one.exit_code for one in judged]
     code = worst_exit_code([*codes, 3 if lost else 0])
     # an unmet gate is notified even if it does not block, if its trigger wants that
@@ -464,20 +420,21 @@ def _run_gates(
         suite = load(project, [cli.path_from_here(project)(gate.suite or "")], None)
         return suite, RunOptions(
             categories=gate.categories,
-            tags=gate.tags,
+            selection=cli.SelectionOptions(tags=gate.tags),
             attempts=options.attempts or gating.attempts_for(gate, suite),
             jobs=options.jobs,
             resume=options.resume,
-            quiet=options.quiet,
-            as_json=options.as_json,
+            printing=cli.PrintingOptions(quiet=options.quiet, as_json=options.as_json),
             recording=options.recording,
         )
 
     errors: list[BaselinekitError] = []
     judged: list[GateResult] = []
-    for gate in gates if len(gates) > 1 else ():
+    prepared: list[tuple[Suite, RunOptions]] = []
+    for gate in gates:
         try:
             suite, run_options = suite_of(gate)
+            prepared.append((suite, run_options))
             check_reachable(suite, gate.least, run_options.attempts, project.root, gate.name)
             plan_suite(project, suite, run_options)
         except (InvalidInput, Refused) as error:
@@ -487,16 +444,14 @@ def _run_gates(
         problems = dict.fromkeys(problem for error in errors for problem in error.problems)
         raise (Refused if refused else InvalidInput)(*problems)
     journals = PlanJournals() if len(gates) > 1 else None
-    for number, gate in enumerate(gates, 1):
-        suite, run_options = suite_of(gate)
+    for number, (gate, (suite, run_options)) in enumerate(zip(gates, prepared, strict=True), 1):
         report = mask_report(run_suite(project, suite, run_options, journals), project.redactor)
         if journals is not None and journals.taken:  # its reports are kept already
-            count = len(report.results)
-            cases = "its one case is" if count == 1 else f"its {count:,} cases are"
+            cases = count_noun(len(report.results), "case")
             notes.append(f"{gate.name} had already finished: {cases} reused")
         else:
             report, kept_files = keep_run(project, suite, report)
-            notes += [f"kept: {delivery.describe_files(kept_files)}"] if kept_files else []
+            notes += [f"kept: {', '.join(kept_files)}"] if kept_files else []
         judged.append(gating.judge(gate, report))
         if report.interrupted:
             if unseen := [remaining.name for remaining in gates[number:]]:
@@ -536,23 +491,21 @@ def _keep_files(project: Project, phase_id: str | None, judged: GateResult) -> l
     except NotRecorded as error:
         return [f"the results could not be archived: {error.problems[0].message}"]
     files = [os.path.relpath(path, project.cwd) for path in paths]
-    return [f"archived: {delivery.describe_files(files)}" + (f"; {reason}" if reason else "")]
+    return [f"archived: {', '.join(files)}" + (f"; {reason}" if reason else "")]
 
 
 def _print_gates(
     project: Project, options: GateOptions, judged: Sequence[GateResult], notes: Sequence[str]
 ) -> None:
     """Print the gates, their metrics, and in the last line whether the work may go on."""
-    style = screen.style_of(options.verbose)
     if options.as_json:
         screen.show_json(shown.format_gates_json(judged))
         return
-    for one in judged if not options.quiet else ():
-        screen.show(shown.format_gate(one, style))
-        for warning in one.report.warnings:
-            screen.line(f"{style.paint('warning', 'yellow')} {screen.safe_line(warning)}")
-    for note in notes if not options.quiet else ():
-        screen.line(style.paint(screen.safe_line(note), "dim"))
+    out, style = screen.Output(quiet=options.quiet), screen.style_of(options.verbose)
+    for one in judged:
+        out.show(shown.format_gate(one, style))
+        out.say(*(f"warning {warning}" for warning in one.report.warnings))
+    out.say(*notes)
     unmet = [one for one in judged if one.state != "met"]
     blocking = [one for one in unmet if one.gate.blocking]
     states = "; ".join(f"{screen.safe_line(one.gate.name)} is {one.state}" for one in blocking or unmet)
@@ -561,9 +514,7 @@ def _print_gates(
     elif unmet:
         screen.line(f"{style.paint('warning', 'yellow')}: {states}; it does not block")
     else:
-        screen.line(style.paint("go on", "green") + f": {count_noun(len(judged), 'gate')} met")
-    if not options.quiet:
-        files = [path for path in options.files if path != "-"]
-        has_run, from_here = not options.files, cli.path_from_here(project)
-        commands = next_commands.after_gate(judged, cli.repeat_command(), has_run, files, from_here)
-        screen.next_commands(commands)
+        screen.line(f"{style.paint('go on', 'green')}: {count_noun(len(judged), 'gate')} met")
+    has_run, from_here = not options.files, cli.path_from_here(project)
+    files = [path for path in options.files if path != "-"]
+    out.next_commands(next_commands.after_gate(judged, cli.repeat_command(), has_run, files, from_here))

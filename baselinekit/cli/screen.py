@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from baselinekit.cli import entry
-from baselinekit.errors import MAX_SHOWN, Problem
+from baselinekit.errors import Problem
 from baselinekit.escape import escape_ci_commands, escape_controls, json_ascii, json_text, one_line
 from baselinekit.lazy import lazy_pattern
 
@@ -42,12 +42,6 @@ def redact(text: str) -> str:
     from baselinekit.secrets.finding import mask_secrets
 
     return mask_secrets(text)
-
-
-def first_lines(lines: list[str]) -> list[str]:
-    """The first of many lines about a file, and the number of the others."""
-    more = f"… and {len(lines) - MAX_SHOWN:,} more: --json lists all"
-    return [*lines[:MAX_SHOWN], *([more] if len(lines) > MAX_SHOWN else [])]
 
 
 # Colours, width, and text that any standard output can take.
@@ -100,7 +94,7 @@ JSON_SHOWN = "baselinekit.json_shown"
 
 
 def show_document(document: Json) -> None:
-    show_json(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    show_json(json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n")
 
 
 def problem_document(problem: Problem) -> dict[str, Json]:
@@ -137,10 +131,49 @@ def line(text: str = "", err: bool = False) -> None:
     show(text + "\n", err)
 
 
+def say(*texts: object, err: bool = False) -> None:
+    """Print each text as a line, whatever is in it: names, for example, may come from anywhere."""
+    for text in texts:
+        line(safe_line(str(text)), err)
+
+
+def complain(*problems: object) -> None:
+    """Print what went wrong on standard error."""
+    for problem in problems:
+        line(safe(str(problem)), err=True)
+
+
 def next_commands(commands: Iterable[str]) -> None:
     """Print the commands to type next, a line each."""
-    for command in commands:
-        line(f"next: {safe_line(command)}")
+    say(*(f"next: {command}" for command in commands))
+
+
+class Output:
+    """What a command prints: lines for people or, with `--json`, one document; with `--quiet` no lines."""
+
+    def __init__(self, as_json: bool = False, quiet: bool = False):
+        self.as_json, self.is_silent = as_json, as_json or quiet
+
+    def say(self, *texts: object) -> None:
+        if not self.is_silent:
+            say(*texts)
+
+    def show(self, text: str) -> None:
+        if not self.is_silent:
+            show(text)
+
+    def next_commands(self, commands: Iterable[str]) -> None:
+        if not self.is_silent:
+            next_commands(commands)
+
+    def document(self, document: Json) -> None:
+        if self.as_json:
+            show_document(document)
+
+    def is_confirmed(self, question: str, default: bool = False) -> bool:
+        """Ask at the terminal; without one, or if it prints no lines, nothing is confirmed."""
+        is_asked = not self.is_silent and can_ask()
+        return is_asked and click.confirm(safe_line(question), default=default)
 
 
 def safe(text: str) -> str:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from baselinekit.cli import screen
 from baselinekit.cli.entry import clock
-from baselinekit.cli.options import ProjectOptions, project_of
+from baselinekit.cli.options import ProjectOptions, misuse, project_of
 from baselinekit.clients.trust import in_ci
 from baselinekit.commands.loading import load_partly, relative_to_root
 from baselinekit.commands.project import Project
 from baselinekit.commands.since import used_by
-from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
+from baselinekit.errors import BaselinekitError, NothingSelected
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.results import Report
 from baselinekit.store.project import CONFIG_NAME
@@ -30,8 +30,8 @@ _SETTLE_SECONDS = 0.2
 
 _MOST_SHOWN = 3
 
-Round = Callable[[frozenset[str] | None, frozenset[str]], Report]
-"""One compare: among these ids (None: all that are selected), these first."""
+Round = Callable[[frozenset[str] | None], Report]
+"""One compare: among these ids (None: all that are selected)."""
 
 Stamp = tuple[int, int, int] | None
 """The time, size and number of a file; None if there is none."""
@@ -60,8 +60,7 @@ class View(Struct):
 class Watch:
     def __init__(self, options: ProjectOptions, paths: Sequence[str], run: Round):
         if in_ci(os.environ):
-            message = "--watch would never end here: CI is set"
-            raise InvalidInput(Problem("BK508", message, "leave it out in CI"))
+            raise misuse("--watch would never end here: CI is set", "leave it out in CI")
         self._options, self._paths, self._run = options, paths, run
         self._style = screen.style_of()
         self._code = 0
@@ -69,26 +68,25 @@ class Watch:
     def until_stopped(self) -> int:
         """Watch until Ctrl-C. Between two rounds it ends the watch with the exit code of the last round;
         during a round it is an interruption as usual."""
-        view = view_of(self._options, self._paths)
-        is_over = self._run_round(None, frozenset())
+        seen = view_of(self._options, self._paths)
+        is_over = self._run_round(None)
         try:
             while not is_over:
-                text = f"watching {count_noun(len(view.uses), 'baseline')}; Ctrl-C stops"
+                text = f"watching {count_noun(len(seen.uses), 'baseline')}; Ctrl-C stops"
                 screen.line(self._style.paint(text, "dim"), err=True)
-                seen = view
                 before, view = self._next_change(seen)
-                listed = screen.safe_line(list_first(view.changed_files(before), _MOST_SHOWN)) or "the files"
-                title = f"-- {time.strftime('%H:%M:%S', time.localtime(clock()()))} {listed} changed"
-                screen.line(self._style.paint(title, "bold"))
-                touched = view.changed_baselines(seen)
-                is_over = self._run_round(touched | load_not_passed(view.root), touched)
+                moment = time.strftime("%H:%M:%S", time.localtime(clock()()))
+                files = screen.safe_line(list_first(view.changed_files(before), _MOST_SHOWN)) or "the files"
+                screen.line(self._style.paint(f"-- {moment} {files} changed", "bold"))
+                touched, seen = view.changed_baselines(seen), view
+                is_over = self._run_round(touched | load_not_passed(view.root))
         except KeyboardInterrupt:
             screen.line(err=True)
         return self._code
 
     def _next_change(self, seen: View) -> tuple[View, View]:
-        """Wait for a change that concerns a baseline; return the state before it, and after. What cannot be
-        read is reported when it changes."""
+        """Wait for a change that concerns a baseline; return the state before it, with what the round itself
+        wrote, and after. What cannot be read is reported when it changes."""
         before = view = seen
         while view.error or not view.changed_baselines(seen):
             while not view.is_stale():
@@ -96,17 +94,17 @@ class Watch:
             time.sleep(_SETTLE_SECONDS)
             before, view = view, view_of(self._options, self._paths)
             if view.error not in ("", before.error):
-                screen.line(screen.safe(view.error), err=True)
+                screen.complain(view.error)
         return before, view
 
-    def _run_round(self, among: frozenset[str] | None, first: frozenset[str]) -> bool:
+    def _run_round(self, among: frozenset[str] | None) -> bool:
         """Run one compare; return whether it was interrupted. Errors are printed and the watch goes on, as
         the next change may fix them."""
         try:
-            report = self._run(among, first)
+            report = self._run(among)
         except BaselinekitError as error:
             if among is None or not isinstance(error, NothingSelected):
-                screen.line(screen.safe(str(error)), err=True)
+                screen.complain(error)
             self._code = error.exit_code
             return False
         self._code = report.exit_code
@@ -140,10 +138,7 @@ def _used_paths(baseline: Baseline, project: Project) -> Iterator[str]:
         files, folders = used_by(baseline, project)
     except BaselinekitError:
         return
-    for file in files:
-        path = os.path.join(project.root, file)
-        if "." in os.path.basename(file) or os.path.isfile(path):
-            yield path
+    yield from (os.path.join(project.root, file) for file in files)
     for folder in folders:
         yield from _paths_below(os.path.join(project.root, folder))
 

@@ -179,7 +179,7 @@ def _describes(draft: DraftRecipe, options: capture.CaptureOptions) -> capture.A
             message = f"the answer is {status}{recorded}: it is not stored as known-good"
             hint = "give credentials and values that exist, --param NAME=…, or pass --allow-error-status"
             raise CannotReplay(Problem("BK521", message, hint))
-        return new, draft.formats(outputs) if draft.formats else {}
+        return new, draft.formats(outputs[0]) if draft.formats else {}
 
     return describe
 

@@ -17,7 +17,7 @@ from baselinekit.files.text import SCALAR, MarkedNode, decode, mark, place
 from baselinekit.graders.judging import nonce_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.prompts import PromptFolder, PromptMeta, PromptVariable, Status
-from baselinekit.model.values import Json, Path, json_type, parse_time
+from baselinekit.model.values import Json, Path, json_type
 from baselinekit.schema import Mistakes
 from baselinekit.secrets.variables import NAME, names_in
 from baselinekit.store.dialects import native
@@ -100,22 +100,16 @@ _MISSPELT_SIMILARITY = 0.8
 only if `created` is missing; `tags` is not `status` (0.6)."""
 
 
-def suggest_key(key: str, raw: Mapping[str, Json]) -> str:
-    """Return a hint with the key that was meant, or "". A key whose correctly spelt neighbour is present too
-    is most likely a key of another program."""
-    missing = [] if key in STATED else sorted(STATED - raw.keys())
-    return suggest(key, get_close_matches(key, missing, n=1, cutoff=_MISSPELT_SIMILARITY))
-
-
 def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, list[Problem]]:
     """Return the description in a file, and all of its problems with their places. `name`: the id of a prompt
     that states none."""
     data = read_mapping(root, file, "BK756", "write id, title, summary, status, version, created, updated")
     raw = {key: value for key, value in data.raw.items() if value is not None}
-    hints = {key: suggest_key(key, raw) for key in raw}
-    problems = [
-        Problem("BK103", f"unknown key {key!r}", hint, at=(key,)) for key, hint in hints.items() if hint
-    ]
+    problems = []
+    missing = sorted(STATED - raw.keys())
+    for key in raw.keys() - STATED:  # another key is one of another program
+        if meant := get_close_matches(key, missing, n=1, cutoff=_MISSPELT_SIMILARITY):
+            problems.append(Problem("BK103", f"unknown key {key!r}", suggest(key, meant), at=(key,)))
     stated = {key: value for key, value in raw.items() if key in STATED}
     variables, variable_problems = _read_variables(stated.pop("inputs", None))
     if stated.get("status") not in STATUSES:  # `doctor` reports it with the shape of the folder
@@ -130,22 +124,23 @@ def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, li
 
 
 def _read_variables(raw: Json) -> tuple[dict[str, PromptVariable], list[Problem]]:
-    """Read `inputs:`, a list of names, a list of mappings with a name, or a mapping by name."""
-    entries: list[tuple[Path, Json, Json]] = []
+    """Read `inputs:`, a list of names or of mappings with a name, or a mapping by name."""
+    entries: list[tuple[Path, Json]] = []
     if isinstance(raw, list):
-        for number, item in enumerate(raw):
-            is_mapping = isinstance(item, dict)
-            entries.append(((number,), item.get("name") if is_mapping else item, item if is_mapping else {}))
+        named = (item if isinstance(item, dict) else {"name": item} for item in raw)
+        entries = [((number,), item) for number, item in enumerate(named)]
     elif isinstance(raw, dict):
-        for name, item in raw.items():
-            entries.append(((name,), name, {"description": item} if isinstance(item, str) else item or {}))
+        entries = [
+            ((key,), {"name": key} | item if isinstance(item, dict) else item) for key, item in raw.items()
+        ]
     elif raw is not None:
         message = f"expected a list of variables, found {schema.describe_value(raw)}"
         return {}, [Problem("BK105", message, "such as - {name: constraints, required: true}", at=())]
     variables: dict[str, PromptVariable] = {}
     problems = Mistakes()
-    for at, name, item in entries:
+    for at, item in entries:
         variable = problems.take(schema.read_as(PromptVariable, item), *at)
+        name = item.get("name") if isinstance(item, dict) else at[0]
         if not isinstance(name, str) or not NAME.fullmatch(name):
             message = f"{schema.describe_value(name)} is not the name of a variable"
             problems.append(Problem("BK753", message, "such as - name: constraints", at=at))
@@ -221,9 +216,6 @@ def beside_or_below_root(root: str, folder: str, name: str) -> tuple[str | None,
 
 def find_inputs(root: str, folder: str, inputs_from: str) -> str:
     """Return the inputs.yml that `inputs_from` names."""
-    if posixpath.basename(inputs_from.rstrip("/")) == INPUTS:
-        hint = f"name its folder: inputs_from: {posixpath.dirname(inputs_from.rstrip('/')) or '.'}"
-        raise InvalidInput(Problem("BK752", f"{inputs_from!r} is a file, and a folder is meant", hint))
     file, places = beside_or_below_root(root, folder, posixpath.join(inputs_from, INPUTS))
     if file is None:
         message = f"there is no {' and no '.join(places)}"
@@ -235,7 +227,7 @@ def find_inputs(root: str, folder: str, inputs_from: str) -> str:
 # The digest of what affects the verdicts on its cases.
 
 
-def content_digest(root: str, folder: str, eval_file: str | None, meta: DataFile | None) -> str:
+def content_digest(root: str, folder: str, eval_file: str | None, meta: DataFile) -> str:
     """Return 16 hex digits over the template, the eval file, the inputs and schemas that it names, the
     scripts, and the description without its status and the date of its last change. All line ends count as
     equal."""
@@ -252,8 +244,7 @@ def content_digest(root: str, folder: str, eval_file: str | None, meta: DataFile
             content = read(root, file).replace(b"\r\n", b"\n")
         name = posixpath.relpath(file, folder or ".")
         parts.append(f"{name}\0{sha256(content).hexdigest()}")
-    raw = meta.raw if meta is not None else {}
-    compared = {key: value for key, value in raw.items() if key not in ("status", "updated")}
+    compared = {key: value for key, value in meta.raw.items() if key not in ("status", "updated")}
     return nonce_of(*parts, canonical(compared))
 
 
@@ -278,11 +269,20 @@ def _files_named_by(root: str, folder: str, documents: Sequence[Json]) -> Iterat
 # The whole folder.
 
 
-def read_folder(root: str, folder: str, eval_file: str | None = None) -> tuple[PromptFolder, list[Problem]]:
-    """Return a folder, and the problems of its description and its template, each with its place.
-    `eval_file`: the eval file to use, if it is known."""
-    file, data, problems = promptfolders.first_existing(root, folder, METAS), None, list[Problem]()
-    meta = PromptMeta(promptfolders.name_of(root, folder))
+class FolderFiles(Struct):
+    """A folder with its description and its template, and their problems, each with its place."""
+
+    folder: PromptFolder
+    data: DataFile
+    template: TemplateFile | None
+    problems: list[Problem]
+
+
+def read_folder(root: str, folder: str, eval_file: str | None = None) -> FolderFiles:
+    """Read a folder. `eval_file`: the eval file to use, if it is known."""
+    file, problems = promptfolders.first_existing(root, folder, METAS), list[Problem]()
+    meta_file = file or posixpath.join(folder, METAS[0])
+    meta, data = PromptMeta(promptfolders.name_of(root, folder)), DataFile(meta_file)
     if file is not None:
         meta, data, problems = read_meta(root, file, meta.id)
     template, template_problems = read_template(root, folder)
@@ -299,27 +299,20 @@ def read_folder(root: str, folder: str, eval_file: str | None = None) -> tuple[P
         script if os.path.lexists(os.path.join(root, script)) else None
         for script in (posixpath.join(folder, name) for name in (GUARD, VERIFY))
     )
-    prompt_folder = PromptFolder(
-        folder,
-        meta,
-        file or posixpath.join(folder, METAS[0]),
-        posixpath.join(folder, TEMPLATE),
-        eval_file,
-        guard,
-        verify,
-        content_digest(root, folder, eval_file, data),
-    )
-    return prompt_folder, problems
+    content = content_digest(root, folder, eval_file, data)
+    template_file = posixpath.join(folder, TEMPLATE)
+    read = PromptFolder(folder, meta, meta_file, template_file, eval_file, guard, verify, content)
+    return FolderFiles(read, data, template, problems)
 
 
 def load_valid_folder(root: str, folder: str) -> PromptFolder:
     """Return a folder without problems, or raise them: as Refused if all problems are files that lead out of
     the project."""
-    prompt_folder, problems = read_folder(root, folder)
-    if problems:
-        is_refused = all(problem.code.startswith("BK4") for problem in problems)
-        raise Refused(*problems) if is_refused else InvalidInput(*problems)
-    return prompt_folder
+    files = read_folder(root, folder)
+    if files.problems:
+        is_refused = all(problem.code.startswith("BK4") for problem in files.problems)
+        raise Refused(*files.problems) if is_refused else InvalidInput(*files.problems)
+    return files.folder
 
 
 def script_files(root: str) -> Iterator[str]:
@@ -355,31 +348,29 @@ def examine(root: str, folders: Sequence[str]) -> tuple[list[Problem], FolderSha
     with suppress(InvalidInput):  # there are too many folders to search
         folders_by_name = promptfolders.names_of_all(root) if folders else {}
     for path in folders:
-        folder, folder_problems = read_folder(root, path)
-        template, _ = read_template(root, path)
-        broken += folder_problems
+        files = read_folder(root, path)
+        folder, data, template = files.folder, files.data, files.template
+        broken += files.problems
         if not os.path.isfile(os.path.join(root, folder.meta_file)):
             message = f"{path or 'the folder'} has no description"
             hint = f"write {', '.join(REQUIRED)} into it"
             problems.append(Problem("BK756", message, hint, Place(folder.meta_file)))
             continue
-        data = read_mapping(root, folder.meta_file, "BK756", "")
         if data.broken and not data.raw:
             continue
-        aliases = _check_aliases(folder, folders_by_name)
-        problems += _placed(data, [*_check_meta(root, folder, data.raw), *aliases])
-        problems += _placed(data, _check_inputs(folder, template, data.raw))
-        warnings += _placed(
-            data, [*_meta_warnings(folder, data.raw), *_unused_inputs(folder, template, data.raw)]
-        )
+        problems += _placed(data, _check_meta(root, folder, data.raw))
+        problems += _placed(data, _check_aliases(folder, folders_by_name))
+        warnings += _placed(data, _meta_warnings(folder))
         if template is not None:
-            words = len(template.text.split())
-            if words >= _TOO_MANY_WORDS:
-                hint = f"fewer than {_TOO_MANY_WORDS:,}: move parts into files of their own"
-                at = Place(template.file, 1, 1)
-                problems.append(Problem("BK757", f"the prompt has {words:,} words", hint, at))
-            warnings += _template_warnings(template, words)
-        warnings += [*_file_warnings(root, folder), *_query_warnings(root, folder)]
+            problems += _placed(data, _check_inputs(folder, template, data.raw))
+            too_long, long = _check_length(template)
+            problems += too_long
+            warnings += long
+        if folder.eval_file is None:
+            message = f"{path or 'the folder'} has no eval file: nothing says what is a right answer"
+            warnings.append(
+                Problem("BK758", message, "write eval.yml with `cases:`", Place(folder.meta_file))
+            )
     return broken, FolderShape(tuple(problems), tuple(warnings))
 
 
@@ -405,7 +396,7 @@ def _check_meta(root: str, folder: PromptFolder, raw: Mapping[str, Json]) -> Ite
         yield Problem("BK756", message, f"write {name!r}, or rename the folder", at=("id",))
     status = raw.get("status")
     if status is not None and status not in STATUSES:
-        hint = suggest(str(status), STATUSES) or f"one of {', '.join(STATUSES)}"
+        hint = f"write one of {', '.join(STATUSES)}"
         yield Problem("BK756", f"{status!r} is not a status", hint, at=("status",))
     word = next((word for word in promptfolders.RESERVED if word in meta.id.lower()), None)
     if word is not None:
@@ -438,12 +429,8 @@ def _check_aliases(folder: PromptFolder, folders_by_name: Mapping[str, Sequence[
             yield Problem("BK756", message, "choose another alias", at=at)
 
 
-def _check_inputs(
-    folder: PromptFolder, template: TemplateFile | None, raw: Mapping[str, Json]
-) -> Iterator[Problem]:
+def _check_inputs(folder: PromptFolder, template: TemplateFile, raw: Mapping[str, Json]) -> Iterator[Problem]:
     """Report required inputs that the template does not use, and used names if no inputs are declared."""
-    if template is None:
-        return
     for name, variable in folder.meta.inputs.items():
         if variable.required and name not in template.names:
             message = f"the prompt does not use {{{{{name}}}}}, which is required"
@@ -455,16 +442,6 @@ def _check_inputs(
         yield Problem("BK756", message, hint, template.place_of(name))
 
 
-def _unused_inputs(
-    folder: PromptFolder, template: TemplateFile | None, raw: Mapping[str, Json]
-) -> Iterator[Problem]:
-    """Report optional inputs that are never used; only a warning, as a script might use them."""
-    for name, variable in folder.meta.inputs.items():
-        if template is not None and not variable.required and name not in template.names:
-            message = f"the prompt does not use {{{{{name}}}}}"
-            yield Problem("BK758", message, at=_declaration_path(raw["inputs"], name))
-
-
 def _declaration_path(inputs: Json, name: str) -> tuple[str | int, ...]:
     """Return the path at which a variable is declared."""
     if not isinstance(inputs, list):
@@ -473,14 +450,7 @@ def _declaration_path(inputs: Json, name: str) -> tuple[str | int, ...]:
     return "inputs", declared.index(name)
 
 
-def _meta_warnings(folder: PromptFolder, raw: Mapping[str, Json]) -> Iterator[Problem]:
-    for key in raw:  # misspelt keys are reported when the folder is read
-        if key not in STATED and not suggest_key(key, raw):
-            yield Problem("BK103", f"unknown key {key!r}", "nothing reads it", at=(key,))
-    for key in ("created", "updated"):
-        value = raw.get(key)
-        if isinstance(value, str) and value.strip() and parse_time(value) is None:
-            yield Problem("BK758", f"{value!r} is not a date", "such as 2026-03-01", at=(key,))
+def _meta_warnings(folder: PromptFolder) -> Iterator[Problem]:
     description = folder.meta.description
     if not description:
         message = "without a description, its summary says when the prompt is used"
@@ -490,50 +460,19 @@ def _meta_warnings(folder: PromptFolder, raw: Mapping[str, Json]) -> Iterator[Pr
         yield Problem("BK758", message, f"write a sentence with {_USE_WHEN!r}", at=("description",))
 
 
-_BRACES = lazy_pattern(r"(?<!\\)(?<!\{)\{\{\s*([^{}\s][^{}\n]{0,60}?)\s*\}\}")
-
-
-def _template_warnings(template: TemplateFile, words: int) -> Iterator[Problem]:
-    at = Place(template.file, 1, 1)
-    for match in _BRACES.finditer(template.text):
-        if not NAME.fullmatch(match[1]):
-            message = f"{{{{{match[1]}}}}} is sent as it is: it is not the name of a variable"
-            hint = "letters from a to z, digits, `_`, `-` and `.`, the first a letter or `_`"
-            yield Problem("BK758", message, hint, place(template.file, template.text, match.start()))
-    if _MANY_WORDS <= words < _TOO_MANY_WORDS:
-        message = f"the prompt has {words:,} words, and {_TOO_MANY_WORDS:,} are too many"
-        yield Problem("BK758", message, "move parts into files of their own", at)
+def _check_length(template: TemplateFile) -> tuple[list[Problem], list[Problem]]:
+    """Return the problem of a prompt that is too long, and the warnings about a long one."""
+    at, split = Place(template.file, 1, 1), "move parts into files of their own"
+    words = len(template.text.split())
     lines = sum(bool(line.strip()) for line in template.text.splitlines())
+    too_long, long = list[Problem](), list[Problem]()
+    if words >= _TOO_MANY_WORDS:
+        hint = f"fewer than {_TOO_MANY_WORDS:,}: {split}"
+        too_long.append(Problem("BK757", f"the prompt has {words:,} words", hint, at))
+    elif words >= _MANY_WORDS:
+        message = f"the prompt has {words:,} words, and {_TOO_MANY_WORDS:,} are too many"
+        long.append(Problem("BK758", message, split, at))
     if lines >= _MANY_LINES:
         message = f"the prompt has {lines:,} lines that are not blank"
-        yield Problem("BK758", message, f"fewer than {_MANY_LINES} are easier to follow", at)
-
-
-def _file_warnings(root: str, folder: PromptFolder) -> Iterator[Problem]:
-    if folder.eval_file is None:
-        message = f"{folder.path or 'the folder'} has no eval file: nothing says what is a right answer"
-        yield Problem("BK758", message, "write eval.yml with `cases:`", Place(folder.meta_file))
-    for script in filter(None, (folder.guard, folder.verify)):
-        if not os.access(os.path.join(root, script), os.X_OK):
-            yield Problem("BK758", "it cannot be executed", f"chmod +x {script}", Place(script))
-
-
-def _query_warnings(root: str, folder: PromptFolder) -> Sequence[Problem]:
-    """Report empty lists of queries, and duplicate queries."""
-    if folder.eval_file is None:
-        return ()
-    data = read_mapping(root, folder.eval_file, "BK750", "")
-    triggering = data.raw.get("triggering")
-    lists = {key: triggering.get(key) for key in LISTS} if isinstance(triggering, dict) else {}
-    problems = []
-    if lists and not any(lists.values()):
-        message = "`triggering` has no query, so no judge is asked"
-        problems.append(Problem("BK758", message, "add one, or remove it", at=("triggering",)))
-    for key, queries in lists.items():
-        query_list = queries if isinstance(queries, list) else []
-        problems += [
-            Problem("BK758", "this query is in the list twice", "remove one", at=("triggering", key, number))
-            for number, query in enumerate(query_list)
-            if query in query_list[:number]
-        ]
-    return data.placed(problems)
+        long.append(Problem("BK758", message, f"fewer than {_MANY_LINES} are easier to follow", at))
+    return too_long, long

@@ -36,6 +36,7 @@ PREFIX = "EVA_"
 SCALE = (1, 5)
 JUDGE = "judge"
 
+ONE_LINE = r"^(?=.*\S)[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+(?!\n)$"
 MISSING: Any = None
 """The default of keys that are missing; null is not allowed there."""
 
@@ -68,7 +69,13 @@ class PromptAssertion(Struct):
 
 
 OPS = PromptAssertion.__struct_fields__
+CaseName = Annotated[str, Meta(pattern=ONE_LINE, description="one line of text")]
 Score = Annotated[int, Meta(ge=SCALE[0], le=SCALE[1], description="a whole number from 1 to 5")]
+
+
+_NAMED: Schema = {"items": ref("PromptAssertion")}
+Assertions = Annotated[list[Json], Meta(min_length=1, extra_json_schema=_NAMED)]
+"""They are read one by one: a mistake in one does not hide those of others."""
 
 
 class PromptJudge(Struct):
@@ -82,10 +89,10 @@ class PromptJudge(Struct):
 class PromptCase(Struct):
     """A case: its inputs and checks."""
 
-    name: NotBlank
+    name: CaseName
     inputs: dict[str, Json] | None = None
     inputs_from: str | None = None
-    assertions: NotEmpty[PromptAssertion] | None = field(default=None, name="assert")
+    assertions: Assertions | None = field(default=None, name="assert")
     rubric: NotBlank | None = None
     judge: PromptJudge | None = None
     model: NotBlank | None = None
@@ -158,9 +165,8 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
         hint = "write `defaults`, `cases` and `triggering` at the top of it"
         return [Problem("BK750", message, hint, at=item.at)]
     path = document.file.rpartition("/")[0] or ("/" if document.file.startswith("/") else "")
-    folder, folder_problems = folders.read_folder(loading.root, path, document.file)
-    template, _ = folders.read_template(loading.root, path)
-    reading = _Reading(document, defaults, folder, template)
+    files = folders.read_folder(loading.root, path, document.file)
+    reading = _Reading(document, defaults, files.folder, files.template)
     _check_keys(raw, reading)
     if raw.get("defaults") is not None:
         stated, problems = schema.read_right_keys(PromptDefaults, _without_nulls(raw["defaults"]))
@@ -169,8 +175,8 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     body = decode(read(loading.root, document.file), document.file).body
     reading.problems += folders.bare_booleans(body, document.file)
     cases = [*_read_triggering(raw, reading), *_read_cases(raw.get("cases"), reading)]
-    loading.problems += [*folder_problems, *reading.other_problems]
-    if not (reading.problems or reading.other_problems or folder_problems):
+    loading.problems += [*files.problems, *reading.other_problems]
+    if not (reading.problems or reading.other_problems or files.problems):
         document.cases.extend(cases)
     return reading.problems
 
@@ -201,27 +207,22 @@ def _read_cases(raw: Json, reading: _Reading) -> list[Case]:
     for number, entry in enumerate(raw if isinstance(raw, list) else ()):
         at: Path = ("cases", number)
         stated = _without_nulls(entry)
-        prompt_case = reading.problems.take(schema.read_right_keys(PromptCase, stated), *at)
-        if isinstance(stated, dict):
-            name = stated.get("name")
-            if isinstance(name, str) and names.setdefault(name, number) != number:
-                message = f"the name {name!r} occurs twice: case {names[name] + 1} has it already"
-                reading.add((*at, "name"), "BK750", message, "rename one of the two")
-            _check_required(stated, at, reading)
-            values = _read_inputs(stated, at, reading)
-            case_graders = _read_graders(stated.get("assert"), prompt_case, at, reading)
-            if prompt_case is not None and reading.template is not None:
-                source = replace(reading.document.source(at, stated), form="native")
-                cases.append(_case(prompt_case, source, values, case_graders, reading))
+        case = reading.problems.take(schema.read_right_keys(PromptCase, stated), *at)
+        if case is None:
+            continue
+        if names.setdefault(case.name, number) != number:
+            message = f"the name {case.name!r} occurs twice: case {names[case.name] + 1} has it already"
+            reading.add((*at, "name"), "BK750", message, "rename one of the two")
+        _check_required(stated, at, reading)
+        values, case_graders = _read_inputs(case, at, reading), _read_graders(case, at, reading)
+        if reading.template is not None:
+            source = replace(reading.document.source(at, stated), form="native")
+            cases.append(_case(case, source, values, case_graders, reading))
     return cases
 
 
 def _check_required(stated: dict[str, Json], at: Path, reading: _Reading) -> None:
     """Report the problems of a case that its types do not show."""
-    name = stated.get("name")
-    if isinstance(name, str) and not name.isprintable():
-        message = f"the name {name!r} is not one line of visible signs"
-        reading.add((*at, "name"), "BK750", message, "rename the case")
     if not {"inputs", "inputs_from"} & stated.keys():
         hint = "add `inputs: {name: value}`, or `inputs_from: examples/…`; {} where there are none"
         reading.add(at, "BK750", "neither `inputs` nor `inputs_from` is given", hint)
@@ -266,37 +267,40 @@ def _case(
         folder=folder,
         source=source,
     )
-    for grader in case.graders:
-        reading.problems += [
-            replace(problem, at=(*at, *grader.at), hint=problem.hint or "write it in another way")
-            for problem in graders.problems_of(grader, case)
-        ]
+    _add_problems(case, reading)
     return case
+
+
+def _add_problems(case: Case, reading: _Reading) -> None:
+    reading.problems += [
+        replace(problem, at=(*case.source.at, *grader.at), hint=problem.hint or "write it in another way")
+        for grader in case.graders
+        for problem in graders.problems_of(grader, case)
+    ]
 
 
 # The inputs of a case.
 
 
-def _read_inputs(stated: dict[str, Json], at: Path, reading: _Reading) -> dict[str, Json]:
+def _read_inputs(case: PromptCase, at: Path, reading: _Reading) -> dict[str, Json]:
     """Return the declared defaults, overridden by the values of a file, then by those of the case."""
     values: dict[str, Json] = {
         name: "" if variable.default is None else variable.default
         for name, variable in reading.folder.meta.inputs.items()
         if variable.default is not None or not variable.required
     }
-    inputs_from, own_inputs = stated.get("inputs_from"), stated.get("inputs")
-    if isinstance(inputs_from, str):
+    if case.inputs_from is not None:
         try:
-            file = folders.find_inputs(reading.outer.root, reading.folder.path, inputs_from)
+            file = folders.find_inputs(reading.outer.root, reading.folder.path, case.inputs_from)
         except BaselinekitError as error:
             reading.problems += [move_to_name(problem, (*at, "inputs_from")) for problem in error.problems]
         else:
             data = folders.read_mapping(reading.outer.root, file, "BK752", "write one: name: value")
             reading.other_problems += [*data.broken, *data.placed(_check_inputs(data.raw, reading))]
             values |= data.raw
-    if isinstance(own_inputs, dict):
-        reading.problems += prefix_paths(_check_inputs(own_inputs, reading), (*at, "inputs"))
-        values |= own_inputs
+    own_inputs = case.inputs or {}
+    reading.problems += prefix_paths(_check_inputs(own_inputs, reading), (*at, "inputs"))
+    values |= own_inputs
     return {name: _as_literal(value) for name, value in values.items()}
 
 
@@ -323,15 +327,13 @@ def _as_literal(value: Json) -> Json:
 # The graders of a case: one per assertion, then the judge.
 
 
-def _read_graders(raw: Json, stated: PromptCase | None, at: Path, reading: _Reading) -> list[Grader]:
+def _read_graders(case: PromptCase, at: Path, reading: _Reading) -> list[Grader]:
     case_graders: list[Grader] = []
     counts: dict[str, int] = {}
-    entries = raw if isinstance(raw, list) else []
-    for number, entry in enumerate(entries):
-        assertion, _ = read_as(PromptAssertion, entry)
-        if assertion is None:
-            continue
+    for number, entry in enumerate(case.assertions or ()):
         entry_at: Path = (*at, "assert", number)
+        if reading.problems.take(read_as(PromptAssertion, entry), *entry_at) is None:
+            continue
         if len(entry) != 1:
             keys = " and ".join(map(repr, entry)) or "none"
             message = f"an assertion has one key, and this one has {keys}"
@@ -344,31 +346,12 @@ def _read_graders(raw: Json, stated: PromptCase | None, at: Path, reading: _Read
         if method is not None:
             name = op if count == 1 else f"{op} {count}"
             case_graders.append(Grader(name, "code", method, at=("assert", number, op)))
-    _check_word_counts(entries, at, reading)
-    if stated is not None and stated.rubric is not None:
-        judge = stated.judge or PromptJudge()
+    if case.rubric is not None:
+        judge = case.judge or PromptJudge()
         model = judge.model or reading.defaults.model or JUDGE
-        line = ScoreLine(stated.rubric, model, judge.pass_threshold, judge.retries_on_unreadable)
+        line = ScoreLine(case.rubric, model, judge.pass_threshold, judge.retries_on_unreadable)
         case_graders.append(Grader(JUDGE, "model", line, at=("rubric",)))
     return case_graders
-
-
-def _check_word_counts(entries: list[Json], at: Path, reading: _Reading) -> None:
-    """Report a least number of words above the most that are allowed, which no answer can meet."""
-    bounds = {
-        key: {
-            number: entry[key]
-            for number, entry in enumerate(entries)
-            if isinstance(entry, dict) and len(entry) == 1 and isinstance(entry.get(key), int)
-        }
-        for key in ("min_tokens", "max_tokens")
-    }
-    most = min(bounds["max_tokens"].values(), default=None)
-    for number, least in bounds["min_tokens"].items():
-        if most is not None and least > most:
-            message = f"this cannot pass: at least {least} words, and at most {most}"
-            hint = "lower min_tokens, or raise max_tokens"
-            reading.add((*at, "assert", number, "min_tokens"), "BK708", message, hint)
 
 
 def _read_schema(value: Json, at: Path, reading: _Reading) -> Method | None:
@@ -404,28 +387,23 @@ def _read_schema(value: Json, at: Path, reading: _Reading) -> Method | None:
 
 
 def _read_triggering(raw: dict[str, Json], reading: _Reading) -> list[Case]:
-    stated, folder = raw.get("triggering"), reading.folder
     if "triggering" not in raw:
         return []
-    problems_before = len(reading.problems)
-    triggering = reading.problems.take(read_as(PromptTriggering, stated), "triggering")
-    if not isinstance(stated, dict):
+    stated, folder, meta = raw["triggering"], reading.folder, reading.folder.meta
+    found = schema.read_right_keys(PromptTriggering, stated)
+    triggering = reading.problems.take(found, "triggering")
+    if triggering is None:
         return []
     if not any(key in stated for key in LISTS):
         message = "neither `should_match` nor `should_not_match` is here"
         reading.add(("triggering",), "BK754", message, "give at least one of them: a list of queries")
-    queries: list[tuple[str, int, str]] = [
-        (key, number, query)
-        for key in LISTS
-        for number, query in enumerate(stated[key] if isinstance(stated.get(key), list) else ())
-        if isinstance(query, str)
-    ]
-    meta = folder.meta
     description = meta.description or meta.summary
-    if queries and not (description.strip() or meta.triggers):
+    has_queries = bool(triggering.should_match or triggering.should_not_match)
+    if has_queries and not (description.strip() or meta.triggers):
         message = "a judge is asked by the description, and there is none"
         reading.add(("triggering",), "BK754", message, f"write `description:` into {folder.meta_file}")
-    judge = (triggering and triggering.judge) or TriggerJudge()
+        return []
+    judge = triggering.judge or TriggerJudge()
     line = DecisionLine(
         wanted="YES",
         description=description,
@@ -434,33 +412,28 @@ def _read_triggering(raw: dict[str, Json], reading: _Reading) -> list[Case]:
         model=judge.model or reading.defaults.model or JUDGE,
         retries_on_unreadable=judge.retries_on_unreadable,
     )
-    wanted = {_normalized(query) for key, _, query in queries if key == "should_match"}
+    wanted = {*map(_normalized, triggering.should_match)}
     cases = []
-    for key, number, query in queries:
-        at: Path = ("triggering", key, number)
-        if key != "should_match" and _normalized(query) in wanted:
-            message = "this query should match and should not match: it is in both lists"
-            reading.add(at, "BK754", message, "keep it in one of them")
-        case = reading.outer.case(
-            f"{reading.id_of_folder}/triggering/{key.replace('_', '-')}-{number + 1}",
-            Recipe(escape_variables(query), EchoExecution("echo")),
-            (Grader("triggering", "model", replace(line, wanted=LISTS[key])),),
-            name=query,
-            timeout=reading.defaults.timeout_s,
-            timeout_key="timeout_s",
-            judge_after_failure=True,
-            pass_rule=PassRule(),
-            folder=folder,
-            source=replace(reading.document.source(at, stated), form="native"),
-        )
-        cases.append(case)
-    if len(reading.problems) == problems_before:
-        for case in cases:
-            reading.problems += [
-                replace(problem, at=case.source.at, hint=problem.hint or "write it in another way")
-                for grader in case.graders
-                for problem in graders.problems_of(grader, case)
-            ]
+    for key, decision in LISTS.items():
+        for number, query in enumerate(getattr(triggering, key)):
+            at: Path = ("triggering", key, number)
+            if key != "should_match" and _normalized(query) in wanted:
+                message = "this query should match and should not match: it is in both lists"
+                reading.add(at, "BK754", message, "keep it in one of them")
+            case = reading.outer.case(
+                f"{reading.id_of_folder}/triggering/{key.replace('_', '-')}-{number + 1}",
+                Recipe(escape_variables(query), EchoExecution("echo")),
+                (Grader("triggering", "model", replace(line, wanted=decision)),),
+                name=query,
+                timeout=reading.defaults.timeout_s,
+                timeout_key="timeout_s",
+                judge_after_failure=True,
+                pass_rule=PassRule(),
+                folder=folder,
+                source=replace(reading.document.source(at, stated), form="native"),
+            )
+            _add_problems(case, reading)
+            cases.append(case)
     return cases
 
 
@@ -473,6 +446,7 @@ def _normalized(query: str) -> str:
 
 def add_schema(parts: Parts) -> list[Schema]:
     add_part(parts, "PromptDefaults", PromptDefaults)
+    add_part(parts, "PromptAssertion", PromptAssertion)
     add_part(parts, "PromptCase", PromptCase)
     add_part(parts, "PromptTriggering", PromptTriggering)
     values = parts["PromptAssertion"]["properties"]

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Generic, TypeVar
 
 from baselinekit.commands.project import Project
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.eva.folders import REQUIRED, STATUSES, load_valid_folder, read_folder
 from baselinekit.files import jsontext
 from baselinekit.files.edit import edited
@@ -20,16 +20,16 @@ from baselinekit.files.languages import is_plain, language
 from baselinekit.files.text import decode, mark, reach
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
-from baselinekit.model.grades import Attempt, GraderKind
+from baselinekit.model.grades import Attempt
 from baselinekit.model.prompts import EvalRow, PromptFolder, Status, UsageRow
 from baselinekit.model.results import Result
 from baselinekit.model.values import Edit, Json, parse_time
-from baselinekit.schema import place_problems, read_as
+from baselinekit.schema import describe_value, place_problems, read_as
 from baselinekit.store import atomic, project
 from baselinekit.store.project import METAS, TEMPLATE, is_prompt_folder
-from baselinekit.structs import Struct, asdict, field, replace
-from baselinekit.suites.promptfolders import names_of_all
+from baselinekit.structs import Struct, asdict, replace
 from baselinekit.values.changes import Hints
+from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun, list_first
 
 EVALS, USES = ".eval.jsonl", ".usage.jsonl"
@@ -46,31 +46,26 @@ _OPTIONAL = ("graders", "inputs", "interrupted")
 # What a run adds: a row for itself, and one for each time that a prompt was sent.
 
 
-class RunFacts(Struct):
-    """What a row states about a run besides its results. `now`: when it ended; `graders`: the only kind of
-    graders that was asked; `inputs`: by the path of a folder, the inputs that the operator typed;
-    `interrupted`: by a signal or by the time limit of its suite."""
-
-    now: str
-    attempts: int = 1
-    graders: GraderKind | None = None
-    inputs: Mapping[str, list[str]] = field(default_factory=dict)
-    interrupted: bool = False
-
-
 def note_runs(
-    project: Project, suite: Suite, chosen: Sequence[Case], results: Sequence[Result], facts: RunFacts
+    project: Project,
+    suite: Suite,
+    chosen: Sequence[Case],
+    results: Sequence[Result],
+    run: EvalRow,
+    inputs: Mapping[str, list[str]],
 ) -> list[str]:
-    """Append a row to the log of each prompt folder that took part in a run. Return warnings about rows that
+    """Append a row to the log of each prompt folder that took part in a run. `run`: what holds for all of
+    them; `inputs`: those that the operator typed, by the path of a folder. Return warnings about rows that
     could not be written; the results of the run count nevertheless."""
     warnings = []
     outcomes = {result.id: result for result in results}
     mask = project.redactor.mask_value  # names come from the checkout, but everything written is masked
     for folder in {case.folder.path: case.folder for case in chosen if case.folder}.values():
-        row = _row_of_run(folder, suite.cases, chosen, outcomes, facts)
+        typed = replace(run, inputs=inputs.get(folder.path, []))
+        row = _row_of_run(folder, suite.cases, chosen, outcomes, typed)
         if row is None:
             continue
-        now, _ = read_folder(project.root, folder.path, folder.eval_file)
+        now = read_folder(project.root, folder.path, folder.eval_file).folder
         if now.content != row.content:  # it is unknown which cases had the old files
             warnings.append(f"the files of {folder.path} were changed while its cases ran: run them again")
             row = replace(row, content=None)
@@ -84,7 +79,7 @@ def _row_of_run(
     cases: Sequence[Case],
     chosen: Sequence[Case],
     results: Mapping[str, Result],
-    facts: RunFacts,
+    row: EvalRow,
 ) -> EvalRow | None:
     """Return the row of a folder; None if nothing of it was run. `cases`: all cases, `chosen` or not."""
     own, own_chosen = (
@@ -92,24 +87,20 @@ def _row_of_run(
         for some in (cases, chosen)
     )
     made = [results[case.id].case for case in own_chosen]
-    attempted = [one.outcome != "skipped" for facts_of in made if facts_of for one in facts_of.attempts]
-    if not (facts.interrupted or any(attempted)):
+    attempted = [one.outcome != "skipped" for facts in made if facts for one in facts.attempts]
+    if not (row.interrupted or any(attempted)):
         return None
     run = [case for case in own_chosen if results[case.id].outcome != "skipped"]
     passed = [case for case in run if results[case.id].outcome == "passed"]
-    is_whole = len(run) == len(own) and facts.graders is None
-    return EvalRow(
-        facts.now,
-        all_passed=bool(run) and len(passed) == len(own_chosen) and not facts.interrupted,
+    is_whole = len(run) == len(own) and row.graders is None
+    return replace(
+        row,
+        all_passed=bool(run) and len(passed) == len(own_chosen) and not row.interrupted,
         total=len(run),
         passed=len(passed),
         failed_cases=[_name_in_row(case) for case in run if case not in passed],
         scope=ALL if is_whole else [_name_in_row(case) for case in run],
         content=folder.content,
-        attempts=facts.attempts,
-        graders=facts.graders,
-        inputs=facts.inputs.get(folder.path, []),
-        interrupted=facts.interrupted,
     )
 
 
@@ -149,48 +140,37 @@ def typed_inputs(project: Project, cases: InputNames) -> dict[str, list[str]]:
     return {path: sorted(typed) for path, typed in names.items()}
 
 
-def misspelt_inputs(project: Project, cases: InputNames) -> list[str]:
-    """Warn about typed inputs that no prompt has, if one has a similar name. Cases that are not of prompts
-    may use them as variables, so with such cases there is no warning."""
-    if any(case.folder is None for case, _ in cases):
-        return []
-    names = sorted({name for _, inputs in cases for name in inputs})
-    unknown = (name for name in project.operator.variables if name not in names)
-    return [f"no prompt has an input {name!r}: {hint}" for name in unknown if (hint := suggest(name, names))]
-
-
 # Writing.
 
 
 def note(root: str, folder: str, row: EvalRow | UsageRow) -> list[str]:
-    """Append a row. Returns notes about the file, or the reason why nothing was appended: the verdict of the
-    run does not depend on it."""
+    """Append a row. Returns the reason if nothing was appended: the verdict of the run does not depend on
+    it."""
     name, subject = _FILES[type(row)]
     file = os.path.join(folder, name)
     content = {key: value for key, value in asdict(row).items() if value or key not in _OPTIONAL}
     try:
         with atomic.lock(root, file, lambda: atomic.SHORT_WAIT):
-            return _append_line(root, file, jsontext.to_bytes(content) + b"\n")
+            _append_line(root, file, jsontext.to_bytes(content) + b"\n")
+        return []
     except BaselinekitError as error:
         reason = "; ".join(one.message + (f" ({one.hint})" if one.hint else "") for one in error.problems)
         return [f"{subject} of {folder or 'the prompt'} is not noted: {reason}"]
 
 
-def _append_line(root: str, file: str, line: bytes) -> list[str]:
+def _append_line(root: str, file: str, line: bytes) -> None:
     folder, name = os.path.split(file)
     path = os.path.join(project.resolve(root, folder), name)
     log = atomic.open_log(path, file, 0o666)
     try:
         project.check_open_file(root, log, path, file)
         size = os.fstat(log).st_size
-        is_torn = size > 0 and os.pread(log, 1, size - 1) != b"\n"
+        is_torn = size > 0 and os.pread(log, 1, size - 1) != b"\n"  # as after a kill
         atomic.append(log, file, b"\n" + line if is_torn else line)
         with atomic.reporting(file):
             os.fsync(log)
     finally:
         os.close(log)
-    message = "the last line had no line end, as after a kill; the new row begins a line of its own"
-    return [f"{file}: {message}"] if is_torn else []
 
 
 # Reading.
@@ -230,7 +210,7 @@ def _row(kind: type[Row], value: Json) -> tuple[Row | None, str]:
         return None, "it is no mapping"
     known = {key: value[key] for key in kind.__struct_fields__ if value.get(key) is not None}
     row, problems = read_as(kind, {"ts": "", **known})
-    return row, "; ".join(f"{'.'.join(map(str, one.at or ()))}: {one.message}" for one in problems)
+    return row, "; ".join(f"{render(one.at or ())}: {one.message}" for one in problems)
 
 
 # promote: a prompt goes from draft to tested to ready if its uses and its cases allow it.
@@ -278,8 +258,7 @@ def find_prompt(project: Project, name: str, path: str) -> PromptFolder:
     full = os.path.join(project.root, folder)
     if not os.path.isdir(full) or not is_prompt_folder(os.listdir(full)):
         message = f"{name!r} is not a folder, id or alias of a prompt"
-        near = suggest(name, names_of_all(project.root))
-        hint = near or f"a prompt's folder has a {TEMPLATE} and a {METAS[0]}"
+        hint = f"a prompt's folder has a {TEMPLATE} and a {METAS[0]}"
         raise InvalidInput(Problem("BK769", message, hint))
     return load_valid_folder(project.root, folder)
 
@@ -314,14 +293,10 @@ def _enough_uses(folder: PromptFolder, before: Status, log: Log[UsageRow]) -> Pr
     minimum = _USES[before] if minimum is None else minimum
     sent = [row for row in log.rows if row is not None and row.sent]
     if before == "tested":
-        counted, uncounted = "found right", "found wrong or not checked"
-        counting = [row for row in sent if row.verified is True]
+        counted, counting = "found right", [row for row in sent if row.verified is True]
     else:
-        counted, uncounted = "not found wrong", "found wrong"
-        counting = [row for row in sent if row.verified is not False]
+        counted, counting = "not found wrong", [row for row in sent if row.verified is not False]
     message = f"{len(counting):,} of at least {minimum:,} (sent, and {counted} by verify.sh)"
-    if more := len(sent) - len(counting):
-        message += f"; {more:,} more {'was' if more == 1 else 'were'} {uncounted}"
     if len(counting) >= minimum:
         return PromotionGate("uses", True, message)
     hint = f"each attempt of a case is a use: {_command(folder)}"
@@ -417,9 +392,8 @@ def _status(root: str, folder: PromptFolder) -> Status:
     for status in STATUSES:
         if status == stated:
             return status
-    message = "there is no `status`" if stated is None else f"{stated!r} is not a status"
-    near = suggest(stated, STATUSES) if isinstance(stated, str) else ""
-    problem = Problem("BK767", message, near or f"write one of {', '.join(STATUSES)}", at=("status",))
+    hint = f"write one of {', '.join(STATUSES)}"
+    problem = Problem("BK767", f"the status is {describe_value(stated)}", hint, at=("status",))
     raise InvalidInput(*place_problems(body, file, {0: [problem]}))
 
 

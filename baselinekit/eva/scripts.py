@@ -29,9 +29,8 @@ from baselinekit.values.texts import Mask, count_noun, end_of, mask_and_clip
 _TIMEOUT = 60
 _LONGEST_SAID = 600
 _LONGEST_LINE = 80
-_MOST_OF_ONE = 100_000
-_MOST_OF_ALL = 500_000
-"""Bytes of inputs in the environment of a script: a system takes little more."""
+_MOST_BYTES = 100_000
+"""Of an input in the environment of a script: a system takes little more."""
 
 _INTERRUPTED = "BK330"
 
@@ -67,16 +66,15 @@ def ready_scripts(
     """The scripts before and after a case. A problem has the script as its place, so that it is reported once
     however many cases use the script. `listed`: they will not be run, so nothing has to allow them."""
     scripts: list[Script | None] = []
-    failures: list[BaselinekitError] = []
+    refused, unusable = list[Problem](), list[Problem]()
     for file in (case.scripts.before, case.scripts.after):
         try:
             scripts.append(None if file is None else _prepare_script(project, file, setting, listed))
         except BaselinekitError as error:
-            placed = [replace(problem, place=Place(file or ""), at=None) for problem in error.problems]
-            failures.append((Refused if isinstance(error, Refused) else InvalidInput)(*placed))
-    if failures:
-        worst = Refused if any(isinstance(one, Refused) for one in failures) else InvalidInput
-        raise worst(*(problem for one in failures if isinstance(one, worst) for problem in one.problems))
+            problems = refused if isinstance(error, Refused) else unusable
+            problems += [replace(problem, place=Place(file or ""), at=None) for problem in error.problems]
+    if refused or unusable:
+        raise Refused(*refused) if refused else InvalidInput(*unusable)
     before, after = scripts
     return before, after
 
@@ -134,28 +132,20 @@ def _environment(
     """The environment of a script: the variables that every program gets, those of the case, and the inputs,
     each by its name as written and in capitals. An input that no environment can hold is left out, with a
     note."""
-    prefix, room = f"{scripts.prefix}VAR_", _MOST_OF_ALL
+    prefix = f"{scripts.prefix}VAR_"
+    texts = scripts.environment | {f"{prefix}{name}": as_text(value) for name, value in inputs.items()}
+    texts |= {f"{scripts.prefix}OUTPUT_FILE": output_file} if output_file else {}
     variables: dict[str, str] = {}
-    unused = {  # inputs that the template does not use
-        name.removeprefix(prefix): value
-        for name, value in scripts.environment.items()
-        if name.startswith(prefix)
-    }
-    for name, value in {**unused, **inputs}.items():
-        text = as_text(value)
-        size = len(text.encode("utf-8", "surrogatepass"))
-        if "\0" in text or size > min(_MOST_OF_ONE, room):
-            reason = "holds a NUL character" if "\0" in text else f"is too long ({size:,} bytes)"
-            _note(trace, f"{script.file} does not get the input {name} in its environment: it {reason}")
+    for name, text in texts.items():
+        if "\0" in text or len(text.encode("utf-8", "surrogatepass")) > _MOST_BYTES:
+            reason = "it is too long, or has a NUL character"
+            input_name = name.removeprefix(prefix)
+            _note(trace, f"{script.file} does not get the input {input_name} in its environment: {reason}")
             continue
-        room -= size
         word = re.sub(r"[^A-Za-z0-9_]", "_", name)
-        variables.setdefault(f"{prefix}{word.upper()}", text)
-        variables[f"{prefix}{word}"] = text
-    if output_file:
-        variables[f"{scripts.prefix}OUTPUT_FILE"] = output_file
-    others = {name: value for name, value in scripts.environment.items() if not name.startswith(prefix)}
-    return child_environment(script.passed, {**variables, **others})
+        variables.setdefault(word.upper(), text)
+        variables[word] = text
+    return child_environment(script.passed, variables)
 
 
 def _note(trace: Trace, note: str) -> None:

@@ -21,6 +21,7 @@ from baselinekit.evals.checks import Prepared, ReadyJudge, setting_of_case
 from baselinekit.files.jsontext import encode
 from baselinekit.graders import base, graders
 from baselinekit.graders.base import GradeClients, JudgeProgram, JudgeRun, JudgeStopped
+from baselinekit.graders.composite import without_places
 from baselinekit.kinds import dispatch as replaying
 from baselinekit.kinds.dispatch import digest, recipe_hash
 from baselinekit.kinds.settings import Clients, Execute, ModelCalls, Setting
@@ -182,7 +183,7 @@ def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str,
         judged_by = []
         for grader in case.graders:
             row, method = graders.row_of(grader), grader.method
-            name, how = type(method).__name__, row.without_places(method)
+            name, how = type(method).__name__, without_places(method)
             if row.compares == "baseline" and baseline is not None:
                 how = baseline.comparison
             judged_by.append([grader.name, name, how, grader.weight, grader.required])

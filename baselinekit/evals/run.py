@@ -34,6 +34,7 @@ from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grade, Grader
+from baselinekit.model.prompts import EvalRow
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.model.values import Path
 from baselinekit.report.evalreport import without_details
@@ -109,11 +110,16 @@ def run(
             if any(case.folder for case in chosen):
                 from baselinekit.eva import logs
 
-                notes += logs.misspelt_inputs(project, names)
                 if not memory.was_finished:  # else everything is from an earlier run, which has its row
                     inputs, interrupted = logs.typed_inputs(project, names), context.stop.is_set()
-                    facts = logs.RunFacts(context.timestamp(), wanted, choice.grader, inputs, interrupted)
-                    notes += logs.note_runs(project, suite, chosen, results, facts)
+                    row = EvalRow(
+                        context.timestamp(),
+                        all_passed=False,
+                        attempts=wanted,
+                        graders=choice.grader,
+                        interrupted=interrupted,
+                    )
+                    notes += logs.note_runs(project, suite, chosen, results, row, inputs)
         complete = all(one is not None for one in made) and not any(
             attempt.attempt.code == OUT_OF_BUDGET for one in made for attempt in one or ()
         )

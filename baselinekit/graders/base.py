@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
 
-from baselinekit.errors import CannotReplay, InvalidInput, Problem, suggest
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, describe_exit
 from baselinekit.files.jsontext import json_in, pretty
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.messages import message_as_json, milliseconds, plain_text
@@ -25,14 +25,16 @@ from baselinekit.placeholders.table import RegexBudget
 from baselinekit.schema import read_as
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.paths import Pattern, find, parse
-from baselinekit.values.texts import Mask, no_mask
+from baselinekit.values.texts import Mask, mask_and_clip, no_mask
 
-PASSING_SHARE = 0.75
+PASSING_SHARE = Fraction(3, 4)
 """The threshold of a judge or of people, if none is stated, as a share of the range of their scale: 4 of 1 to
 5."""
 
 ROUNDING_ERROR = 1e-9
 """By how much a score in floats may miss its threshold."""
+
+_LONGEST_LAST_LINE = 500
 
 # The verdict of several grades: by all required ones, or by their mean and the gates, computed exactly.
 
@@ -160,13 +162,10 @@ def _describe_low_score(
 
 
 def format_distinct(score: Fraction, limit: float) -> str:
-    """A score that misses a limit, with as few digits as distinguish the two, three at least: a reader who
-    sees the same number twice would look for the fault elsewhere."""
-    for digits in range(3, 18):
-        text = f"{float(score):.{digits}g}"
-        if exact_fraction(float(text)) != exact_fraction(limit):
-            return text
-    return f"less than {limit:g}"
+    """A score that misses a limit: a reader who sees the same number twice would look for the fault
+    elsewhere."""
+    text = f"{float(score):.3g}"
+    return f"less than {limit:g}" if exact_fraction(float(text)) == exact_fraction(limit) else text
 
 
 def _reasons(grades: Sequence[Grade], named: bool) -> str:
@@ -179,17 +178,11 @@ def mean_of(grades: Sequence[Grade]) -> Fraction | None:
 
 
 def _score(grades: Sequence[Grade]) -> float | None:
-    if len(grades) == 1 and grades[0].score is not None and grades[0].weight:
-        return float(grades[0].score)  # the mean of one, and the most usual case
     mean = None if any(grade.score is None for grade in grades) else mean_of(grades)
     return None if mean is None else float(mean)
 
 
 # The row of a grader, the part of an output that it looks at, and the clients that it calls.
-
-Judged = tuple[bool, str, Mapping[str, Json]]
-"""Whether the output passes, the reason if not, and the details that a report shows."""
-
 
 ReadConfig = tuple[Any | None, list[Problem]]
 """A grader's config, if it could be read, and its problems."""
@@ -229,6 +222,12 @@ class JudgeRun(Struct):
     calls: int = 0
     failed_calls: int = 0
     usage: Usage = field(default_factory=Usage)
+
+    def describe_end(self, mask: Mask, misses: Sequence[str] = ()) -> str:
+        """Describe how it ended, with the misses that it printed, else the last line of its stderr."""
+        lines = self.stderr.decode("utf-8", "replace").strip().splitlines() or [""]
+        said = "; ".join(misses) or mask_and_clip(lines[-1].strip(), _LONGEST_LAST_LINE, mask)
+        return describe_exit(self.exit_code) + (f"; it said: {said}" if said else "")
 
 
 class JudgeStopped(CannotReplay):
@@ -293,9 +292,7 @@ class Task(Struct):
     def at_expected(self, number: int = 0) -> Path:
         """The path of a problem in the expected value (0) or in an alternative (from 1 on), below the grader
         if it is derived from the expectation; else the problem is at the grader."""
-        if not self.is_derived:
-            return ()
-        return ("alternatives", number - 1) if number else ("value",)
+        return expected_path(number) if self.is_derived else ()
 
     @property
     def is_derived(self) -> bool:
@@ -325,12 +322,11 @@ class Task(Struct):
         parts = kind_of(self.case.recipe).parts
         return not parts or (bool(keys) and {*keys} <= {*parts})
 
-    def decide(self, judged: Judged, part: str = "") -> Grade:
-        """The grade of a check by rules: its score is 1 or 0. `part`: the part that was looked at, if that
-        is not the whole output."""
-        passed, reason, details = judged
-        reason = f"{part}: {reason}" if part and reason else reason
+    def decide(self, passed: bool, why: str, details: Mapping[str, Json], part: str = "") -> Grade:
+        """The grade of a check: its score is 1 or 0. `why`: the reason if it does not pass; `part`: the part
+        that was looked at, if that is not the whole output."""
         outcome: Outcome = "passed" if passed else "failed"
+        reason = "" if passed else f"{part}: {why}" if part else why
         return self.grader.graded(outcome, float(passed), reason, details=dict(details))
 
     def scored(
@@ -360,8 +356,7 @@ class Task(Struct):
             return
         kind = kind_of(self.case.recipe)
         if kind.parts and not kind.paths_start_in_answer and not {*first_step} <= {*kind.parts}:
-            part_names = ", ".join(sorted(kind.parts))
-            hint = suggest(str(first_step[0]), kind.parts) or f"one of {part_names}, or $ for all of it"
+            hint = f"one of {', '.join(sorted(kind.parts))}, or $ for all of it"
             yield Problem("BK709", f"a {kind.name} gives no {self.of!r}", hint, at=at)
 
 
@@ -375,13 +370,12 @@ class GraderType(Struct):
     recognised where no method is stated.
 
     Reading a config: `read`: the config as a file states it; `derive`: the config that an expectation makes
-    by itself (second argument: whether graders are stated beside it); `complete`: a config from elsewhere,
-    with what the case expects; `goes_by_expectation`: whether a grader with this config looks at the part
-    that the expectation names (by default: one that an expectation asks for).
+    by itself (second argument: whether graders are stated beside it); `goes_by_expectation`: whether a grader
+    with this config looks at the part that the expectation names (by default: one that an expectation asks
+    for).
 
     Composites: `stated_parts`: the graders in a stated config; `compose`: the config that they make;
-    `parts`: the graders that a config is made of; `without_places`: the config without their places in the
-    file.
+    `parts`: the graders that a config is made of.
 
     Files: `files`: the paths that a config names, by their keys; `document`: the file with content that is
     part of the config, and `with_document`: the config with the content in its place; `texts`: the files with
@@ -402,9 +396,8 @@ class GraderType(Struct):
     stated: type[Any] | None = None
     stated_parts: Callable[[Any], Sequence[StatedPart]] = lambda stated: ()
     compose: Callable[[Any, Sequence[Grader]], ReadConfig] | None = None
-    read: Callable[[dict[str, Json], Expected | None], ReadConfig] | None = None
+    read: Callable[[dict[str, Json]], ReadConfig] | None = None
     derive: Callable[[Expected, bool], ReadConfig] | None = None
-    complete: Callable[[Any, Expected | None], ReadConfig] = lambda config, expected: (config, [])
     problems: Callable[[Task], Iterator[Problem]] = lambda task: iter(())
     goes_by_expectation: Callable[[Any], bool] | None = None
     files: Callable[[Any], Mapping[str, str | None]] = lambda config: {}
@@ -413,7 +406,6 @@ class GraderType(Struct):
     texts: Callable[[Any], tuple[str, ...]] = lambda config: ()
     text_problems: Callable[[Task, str], Iterator[Problem]] = lambda task, text: iter(())
     parts: Callable[[Any], tuple[Grader, ...]] = lambda config: ()
-    without_places: Callable[[Any], Any] = lambda config: config
     starts: Callable[[Any], JudgeProgram | None] = lambda config: None
     asks: Callable[[Any], tuple[str, int] | None] = lambda config: None
     criteria: Callable[[Any], list[str]] = lambda config: []
@@ -427,8 +419,8 @@ class GraderType(Struct):
         """The name of a grader that its case does not name."""
         return self.method or self.called or self.kind
 
-    def read_config(self, config: dict[str, Json], expected: Expected | None) -> ReadConfig:
-        return self.read(config, expected) if self.read else read_as(self.schema, config)
+    def read_config(self, config: dict[str, Json]) -> ReadConfig:
+        return self.read(config) if self.read else read_as(self.schema, config)
 
     @property
     def schema(self) -> type[Any]:
@@ -451,6 +443,11 @@ class GraderType(Struct):
 def values_of(expected: Expected | None) -> list[Json]:
     """The expected value, and its alternatives after it."""
     return [] if expected is None else [expected.value, *expected.alternatives]
+
+
+def expected_path(number: int) -> Path:
+    """The path of the expected value (0), or of an alternative (from 1 on), below the expectation."""
+    return ("alternatives", number - 1) if number else ("value",)
 
 
 def input_of(case: Case) -> Json:
@@ -478,20 +475,17 @@ def never_fails(reason: str, hint: str, *at: str | int) -> Problem:
     return Problem("BK708", f"this cannot fail: {reason}", hint, at=at)
 
 
-def never_passes(reason: str, hint: str, *at: str | int) -> Problem:
-    return Problem("BK708", f"this cannot pass: {reason}", hint, at=at)
-
-
 def threshold_problems(
     threshold: Number | None, bounds: Sequence[float], at: tuple[str, ...]
 ) -> Iterator[Problem]:
-    """The problem of a threshold that every score reaches, or no score."""
+    """The problem of a threshold that every score reaches."""
     low, high = bounds
-    hint = f"a threshold above {low:g}, up to {high:g}"
     if threshold is not None and threshold <= low:
-        yield never_fails(f"every score reaches {threshold}", hint, *at)
-    elif threshold is not None and threshold > high:
-        yield never_passes(f"no score reaches {threshold}", hint, *at)
+        yield never_fails(f"every score reaches {threshold}", f"above {low:g}, up to {high:g}", *at)
+
+
+def first_repeated(names: Sequence[str]) -> str | None:
+    return next((name for name in names if names.count(name) > 1), None)
 
 
 def _pattern(of: str) -> Pattern:

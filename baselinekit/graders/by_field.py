@@ -112,15 +112,12 @@ def difference_of(graded: GradedField, expected: Json, actual: Json) -> str:
     if graded.match == "numeric_tolerance":
         number, target = number_in(actual), number_in(expected)
         if number is None or target is None:
-            return f"{encode(actual)} is not a number, and {encode(expected)} is right"
+            return message
         allowed = Decimal(str(graded.tolerance)) * (abs(target) if graded.relative else 1)
         distance = abs(EXACT.subtract(number, target))
         return "" if distance <= allowed else f"{message}: {distance:f} apart, at most {allowed:f} is allowed"
-    moments = dates_in(actual, graded.formats)
-    expected_moments = dates_in(expected, graded.formats)
-    if not moments:
-        return f"{encode(actual)} is no date in a form that is allowed, and {encode(expected)} is right"
-    return "" if any(same_time(*pair) for pair in product(moments, expected_moments)) else message
+    moments = product(dates_in(actual, graded.formats), dates_in(expected, graded.formats))
+    return "" if any(same_time(*pair) for pair in moments) else message
 
 
 def number_in(value: Json) -> Decimal | None:
@@ -159,12 +156,12 @@ _DIRECTIVES = {
 number, in any locale."""
 
 _TOKEN = lazy_pattern("|".join(sorted(_DIRECTIVES, key=len, reverse=True)) + r"|\[[^\]]*\]|.", re.DOTALL)
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = lazy_pattern(
     r"(?<![a-z])(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     r"|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)(?![a-z])\.?",
     re.IGNORECASE,
 )
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NANOSECONDS = lazy_pattern(r"(\.\d{6})\d{1,3}(?!\d)")
 USUAL_FORMATS = (
     "YYYY-MM-DD",
@@ -214,7 +211,7 @@ def dates_in(value: Json, formats: Sequence[str] = ()) -> list[Moment]:
     """The moments that a text may mean by the formats; none if it is a date in none of them."""
     if not isinstance(value, str) or any(one.isdecimal() and not one.isascii() for one in value):
         return []
-    text = _MONTH.sub(lambda month: f"m{MONTHS.index(month[0][:3].lower()) + 1}", " ".join(value.split()))
+    text = _MONTH.sub(lambda month: f"m{_MONTHS.index(month[0][:3].lower()) + 1}", " ".join(value.split()))
     text = _NANOSECONDS.sub(r"\1", text)
     moments = []
     for form in map(strptime_format, formats or USUAL_FORMATS):
@@ -251,35 +248,20 @@ def field_problems(task: Task) -> Iterator[Problem]:
         yield base.never_fails("no field has any weight", "state one above 0", "config", "fields")
     for number, graded in enumerate(config.fields):
         at = ("config", "fields", number)
-        key = "path"
         try:
             expected = find(parse(graded.path), right)
-            key = "formats"
+        except InvalidInput as error:
+            yield from (replace(problem, place=None, at=(*at, "path")) for problem in error.problems)
+            continue
+        if not expected and graded.required:
+            hint = "add it, or state `required: false`"
+            message = f"the right answer has no {graded.path!r}"
+            yield Problem("BK677", message, hint, at=(*at, "path"))
+        try:
             for form in graded.formats:
                 strptime_format(form)
         except InvalidInput as error:
-            yield from (replace(problem, place=None, at=(*at, key)) for problem in error.problems)
-            continue
-        for key, message, hint in _problems_of_field(graded, [value for _, value in expected]):
-            yield Problem("BK677", message, hint, at=(*at, key))
-
-
-def _problems_of_field(graded: GradedField, expected: Sequence[Json]) -> Iterator[tuple[str, str, str]]:
-    """The key, the message and the hint of each problem. `expected`: the right values at its path."""
-    match = graded.match
-    if not expected and graded.required:
-        yield "path", f"the right answer has no {graded.path!r}", "add it, or state `required: false`"
-    if match != "numeric_tolerance" and (graded.tolerance or graded.relative):
-        message = f"`tolerance` has no effect where the match is {match}"
-        yield "tolerance", message, "state `match: numeric_tolerance`"
-    if match != "date" and graded.formats:
-        yield "formats", f"`formats` have no effect where the match is {match}", "state `match: date`"
-    for value in expected:
-        if match == "numeric_tolerance" and number_in(value) is None:
-            yield "match", f"the right answer is no number: {encode(value)}", "match it exactly"
-        if match == "date" and not dates_in(value, graded.formats):
-            message = f"the right answer is no date in a form that is allowed: {encode(value)}"
-            yield "formats", message, "state its form: `formats: [DD-MMM-YYYY]`"
+            yield from (replace(problem, at=(*at, "formats")) for problem in error.problems)
 
 
 FIELD_ACCURACY = GraderType(

@@ -6,9 +6,9 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from math import fsum, inf
+from math import fsum
 
-from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
+from baselinekit.errors import InvalidInput, Problem, cannot_replay
 from baselinekit.graders.base import (
     PASSING_SHARE,
     ROUNDING_ERROR,
@@ -27,7 +27,7 @@ from baselinekit.model.grades import Grade, Grader, HumanRating, Option, Outcome
 from baselinekit.model.ratings import Rating, RatingItem, RatingView
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import whole as is_whole
-from baselinekit.structs import Struct
+from baselinekit.structs import Struct, plain, replace
 from baselinekit.values.equality import canonical
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -59,7 +59,7 @@ def value_of(text: str, scale: RatingScale, items: int = 0) -> Json:
             names += _SYNONYMS[value] if isinstance(value, bool) else ()
             if text and text.casefold() in map(str.casefold, names):
                 return value
-        raise not_a_rating(repr(text), scale, 0, suggest(text, [o.label for o in options_of(scale)]))
+        raise not_a_rating(repr(text), scale)
     try:
         words = _GAPS.split(re.sub(r"\s*=\s*", "=", text))
         places = [[int(number) for number in word.split("=")] for word in words]
@@ -92,9 +92,8 @@ def checked_rating(value: Json, scale: RatingScale, items: int = 0) -> Json:
     return value
 
 
-def not_a_rating(typed: str, scale: RatingScale, items: int, hint: str = "") -> InvalidInput:
-    message = f"{typed} is not a rating here"
-    return InvalidInput(Problem("BK741", message, hint or describe_choices(scale, items)))
+def not_a_rating(typed: str, scale: RatingScale, items: int = 0) -> InvalidInput:
+    return InvalidInput(Problem("BK741", f"{typed} is not a rating here", describe_choices(scale, items)))
 
 
 def describe_choices(scale: RatingScale, items: int = 0) -> str:
@@ -124,54 +123,30 @@ def words_for(value: Json, scale: RatingScale) -> str:
 def scale_problems(config: HumanRating) -> Iterator[Problem]:
     """The problems of a human grader that are known before anyone is asked."""
     people, scale, kind = config.evaluators, config.rating_scale, config.rating_scale.type
-    required = people.min_required
-    allowed = people.max_allowed
-    threshold = scale.threshold
-    low, high = scale.range if len(scale.range) == 2 else (0, 0)
-    lowest, highest = (low, high) if kind == "likert" and low < high else (-inf, inf)
-    values = {canonical(option.value) for option in scale.options}
+    required, allowed = people.min_required, people.max_allowed
     least, most = scale.min_items, scale.max_items
-    at = "rating_scale"
-    bounds = (low, high) if kind == "likert" else (0, 1)
-    out_of_bounds = threshold is not None and not bounds[0] <= threshold <= bounds[1]
-    checks = [
-        (allowed < required, f"max_allowed is {allowed}, and {required} are required", "evaluators"),
-        *(
-            (f"{{{name}}}" not in config.rubric, f"the rubric has no {{{name}}}", "slots")
-            for name in config.slots
-        ),
-        (kind == "likert" and low >= high, f"{scale.range} is not a range such as [1, 5]", at),
-        *(
-            (not _is_on_scale(key, lowest, highest), f"the label of {key} is outside the scale", at)
-            for key in scale.labels
-        ),
-        (len({*scale.criteria}) < len(scale.criteria), "a criterion is stated twice", at),
-        (kind == "binary" and len(scale.options) not in (0, 2), "a binary scale has two options", at),
-        (kind == "binary" and len(values) == 1 < len(scale.options), "both options have one value", at),
-        (kind == "ranking" and not 2 <= least <= most, f"{least} to {most} items cannot be ranked", at),
-        (
-            out_of_bounds and low <= high,
-            f"the threshold is {threshold}, not from {bounds[0]} to {bounds[1]}",
-            at,
-        ),
-        (bool(scale.criteria) and kind != "likert", f"a {kind} scale has no criteria", at),
-        (bool(scale.options) and kind != "binary", f"a {kind} scale has no options", at),
-    ]
-    for is_wrong, words, key in checks:
+    different_values = {canonical(option.value) for option in scale.options}
+    is_range = len(scale.range) == 2 and scale.range[0] < scale.range[1]
+    are_two = len(scale.options) == len(different_values) == 2
+    checks = {
+        f"max_allowed is {allowed}, and {required} are required": allowed < required,
+        f"{scale.range} is not a range such as [1, 5]": kind == "likert" and not is_range,
+        "a binary scale has two different options": kind == "binary" and bool(scale.options) and not are_two,
+        f"{least} to {most} items cannot be ranked": kind == "ranking" and not 2 <= least <= most,
+        f"a {kind} scale has no criteria": kind != "likert" and bool(scale.criteria),
+        f"a {kind} scale has no options": kind != "binary" and bool(scale.options),
+    }
+    for message, is_wrong in checks.items():
         if is_wrong:
-            yield Problem("BK740", words, "`baselinekit explain BK740` shows an example", at=("config", key))
-
-
-def _is_on_scale(key: str, low: float, high: float) -> bool:
-    return re.fullmatch(r"-?[0-9]{1,9}", key) is not None and low <= int(key) <= high
+            yield Problem("BK740", message, "`baselinekit explain BK740` shows an example", at=("config",))
 
 
 def problems(task: Task) -> Iterator[Problem]:
-    scale = task.method.rating_scale
-    bounds = scale.range if scale.type == "likert" else [0, 1]
-    if len(bounds) == 2 and scale.threshold == bounds[0]:
+    scale, scale_faults = task.method.rating_scale, [*scale_problems(task.method)]
+    yield from scale_faults
+    if not scale_faults:
+        bounds = scale.range if scale.type == "likert" else [0, 1]
         yield from threshold_problems(scale.threshold, bounds, ("config", "rating_scale", "threshold"))
-    yield from scale_problems(task.method)
 
 
 HUMAN_RATING = GraderType(
@@ -196,12 +171,9 @@ _BUILTIN_SLOTS = lazy_pattern(
 def item_key(case: Case, grader: Grader, output: Json) -> str:
     """The key of an item's ratings: another output, scale or rubric needs new ratings."""
     config: HumanRating = grader.method
-    scale, rubric = config.rating_scale, config.rubric
-    options = [[option.value, option.label] for option in scale.options]
-    labels = sorted((int(number), label) for number, label in scale.labels.items())
-    form = [scale.type, list(scale.range), labels, list(scale.criteria), options, scale.tie_allowed, rubric]
-    choices: list[Json] = values_of(case.expected) if scale.type == "ranking" else []
-    return nonce_of(canonical([case.id, grader.name, form, choices, output]))
+    form = plain(replace(config.rating_scale, threshold=None))
+    choices: list[Json] = values_of(case.expected) if config.rating_scale.type == "ranking" else []
+    return nonce_of(canonical([case.id, grader.name, form, config.rubric, choices, output]))
 
 
 def rating_material(
@@ -302,9 +274,7 @@ def human_grade(grader: Grader, item: RatingItem) -> Grade:
     command = f"baselinekit grade {shlex.quote(item.case)}"
     details: dict[str, Json] = {"item": item.key, "rated": len(raters), "required": people.min_required}
     if len(raters) < people.min_required:
-        required = people.min_required
-        state = f"it has no rating yet, and {required} {'is' if required == 1 else 'are'} required"
-        state = f"{len(raters)} of {required} people have rated it" if raters else state
+        state = f"{len(raters)} of {people.min_required} people have rated it"
         return grader.graded("unscored", None, f"{state}: {command}", verdict="pending", details=details)
     tally = tally_of(item, raters)
     statistic = {"statistic": STATISTICS[config.rating_scale.type], "value": round(tally.agreement, 6)}
@@ -354,11 +324,10 @@ def tally_of(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
         mean = fsum(fsum(row) / len(row) for row in rows) / len(rows)
         columns = list(zip(*rows, strict=True))
         agreement = fsum(scale_agreement(column, low, high) for column in columns) / len(columns)
-        threshold = low + PASSING_SHARE * (high - low) if scale.threshold is None else float(scale.threshold)
+        threshold = (
+            low + float(PASSING_SHARE) * (high - low) if scale.threshold is None else float(scale.threshold)
+        )
         reason = f"{mean:.3g} on average on {low} to {high}, and {threshold:g} is required"
-        if scale.criteria:
-            worst = min(range(len(columns)), key=lambda number: sum(columns[number]))
-            reason += f"; lowest: {scale.criteria[worst]} ({fsum(columns[worst]) / len(rows):.3g})"
         return RatingTally((mean - low) / (high - low), agreement, mean + ROUNDING_ERROR >= threshold, reason)
     if scale.type == "binary":
         passing = passing_value(scale)

@@ -12,13 +12,12 @@ from html import unescape
 from typing import Literal
 
 from baselinekit.errors import Problem
-from baselinekit.graders.base import GradeClients, GraderType, Task, never_passes, text_of, threshold_problems
-from baselinekit.graders.judging import JUDGE, ask_until_readable, between_marks, nonce_of, unusable_reply
+from baselinekit.graders.base import GradeClients, GraderType, Task, text_of, threshold_problems
+from baselinekit.graders.judging import JUDGE, between_marks, grade_readable, nonce_of, unusable_reply
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Classified, Grade, Outcome
 from baselinekit.model.recipes import Message, ModelQuestion, Observation
 from baselinekit.structs import Retries, Struct, field, replace
-from baselinekit.values.texts import mask_and_clip, no_mask
 
 # Lookalikes: characters that a reader, or a model, may take for Latin letters, digits and equals signs. They
 # are normalized for searching a text, never for showing it.
@@ -96,18 +95,13 @@ def _look(character: str) -> str:
     return letter[1].lower() if letter else ""
 
 
-# The question, and the one line of the reply.
+# The question, and how the one line of the reply is read.
 
 
 _SCALE = (1, 5)
 _MOST_TOKENS = 1_000
-_LONGEST_REPLY = 2_000
-_LONGEST_QUOTED = 300
 _HAS_LETTER = lazy_pattern(r"[^\W\d_]")
 _WORDS = {"1": "one", "2": "two", "3": "three", "4": "four", "5": "five"}
-
-
-# The form of a reply, and how it is read.
 
 
 class LineForm(Struct):
@@ -164,29 +158,11 @@ SCORE = LineForm("SCORE", [*_WORDS], "1-5", "one sentence")
 DECISION = LineForm("DECISION", ["YES", "NO"], "YES|NO", "one short sentence")
 
 
-def _ask(
-    task: Task,
-    clients: GradeClients,
-    question: ModelQuestion,
-    read: Callable[[str], tuple[str, str]],
-    judge: Callable[[str, str], Grade],
-    wanted: str | None = None,
-) -> Grade:
-    """Ask the judge. An unreadable reply is an error, not a low score. `judge`: the grade of a verdict and of
-    its reason; `wanted`: the right class, if the verdict is one."""
-    result = ask_until_readable(question, clients.ask, clients.mask, read, task.method.retries_on_unreadable)
-    if result.value is not None:
-        verdict, reason = result.value
-        grade = judge(verdict, reason)
-        grade = replace(grade, details={**grade.details, "reason": reason})
-    else:
-        error, verdict = result.errors[-1], None
-        reply = mask_and_clip(error.reply, _LONGEST_REPLY, clients.mask)
-        quoted = mask_and_clip(reply, _LONGEST_QUOTED, no_mask)
-        why, code = f"judge output unparseable: it {error.why}: {quoted!r}", error.problems[0].code
-        details = {"reply": reply}
-        grade = task.grader.graded("error", None, why, verdict="unparseable", code=code, details=details)
-    return result.add_to(replace(grade, classified=None if wanted is None else Classified(wanted, verdict)))
+def _grade(task: Task, clients: GradeClients, question: ModelQuestion, read: Callable[[str], Grade]) -> Grade:
+    grade = grade_readable(task, clients, question, read)
+    if grade.outcome != "error":
+        return grade
+    return replace(grade, verdict="unparseable", reason=f"judge output unparseable: {grade.reason}")
 
 
 # score_line
@@ -218,15 +194,15 @@ def score_line(task: Task, observation: Observation, clients: GradeClients) -> G
     low, high = _SCALE
     output = text_of(task.look(observation.output))
 
-    def judge(verdict: str, judge_reason: str) -> Grade:
+    def read(reply: str) -> Grade:
+        verdict, judge_reason = SCORE.read(reply, [output])
         score = int(verdict)
         reason = "" if score >= passing else f"{score} of {high}, and {passing} passes: {judge_reason}"
-        details = {"score": score, "scale": [low, high], "pass_threshold": passing}
+        details = {"score": score, "scale": [low, high], "pass_threshold": passing, "reason": judge_reason}
         outcome: Outcome = "failed" if reason else "passed"
         return task.grader.graded(outcome, (score - low) / (high - low), reason, details=details)
 
-    question = score_question(task.method, output)
-    return _ask(task, clients, question, lambda reply: SCORE.read(reply, [output]), judge)
+    return _grade(task, clients, score_question(task.method, output), read)
 
 
 def score_problems(task: Task) -> Iterator[Problem]:
@@ -291,13 +267,14 @@ def decision_line(task: Task, observation: Observation, clients: GradeClients) -
     query = text_of(task.look(observation.output))
     texts = (query, config.description, *config.triggers, *config.not_for)
 
-    def judge(verdict: str, reason: str) -> Grade:
-        passed = verdict == config.wanted
-        reason = f"the judge decides {verdict}, and {config.wanted} is right: {reason}"
-        return task.decide((passed, "" if passed else reason, {"decision": verdict, "wanted": config.wanted}))
+    def read(reply: str) -> Grade:
+        verdict, reason = DECISION.read(reply, texts)
+        why = f"the judge decides {verdict}, and {config.wanted} is right: {reason}"
+        details = {"decision": verdict, "wanted": config.wanted, "reason": reason}
+        return task.decide(verdict == config.wanted, why, details)
 
-    question = decision_question(config, query)
-    return _ask(task, clients, question, lambda reply: DECISION.read(reply, texts), judge, config.wanted)
+    grade = _grade(task, clients, decision_question(config, query), read)
+    return replace(grade, classified=Classified(config.wanted, grade.details.get("decision")))
 
 
 def decision_problems(task: Task) -> Iterator[Problem]:
@@ -305,11 +282,6 @@ def decision_problems(task: Task) -> Iterator[Problem]:
     if not config.description.strip() and not config.triggers:
         message = "a decision_line grader without a description"
         yield Problem("BK702", message, "state the `description`, the `triggers` or both", at=("config",))
-    stated = {"description": [config.description], "triggers": config.triggers, "not_for": config.not_for}
-    for key, texts in stated.items():
-        if any(DECISION.stands_in(config.wanted, text) for text in texts):
-            message = f"`{key}` gives DECISION={config.wanted} itself, and a judged text decides nothing"
-            yield never_passes(message, "remove it from the text", "config", key)
 
 
 DECISION_LINE = GraderType(

@@ -6,20 +6,21 @@ rubric, and whether it passes is decided here. A judge that contradicts itself i
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from baselinekit.errors import Problem
 from baselinekit.graders import base, judging
 from baselinekit.graders.base import GradeClients, GraderType, LabelScale, Task
-from baselinekit.graders.judging import UNREAD, UnreadableReply, nonce_of, scalar, unquoted, unusable_reply
+from baselinekit.graders.judging import UnreadableReply, nonce_of, scalar, unquoted, unusable_reply
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, PassRule
 from baselinekit.model.recipes import ModelQuestion, Observation, Usage
 from baselinekit.model.values import Json
-from baselinekit.structs import AtLeastOne, NotNegative, Retries, Struct, field, replace
+from baselinekit.structs import AtLeastOne, NotNegative, Retries, Struct, field, plain, replace
 from baselinekit.values.equality import decimal, is_number
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -77,7 +78,7 @@ class ModelJudge(Struct):
         """The criteria that the judge scores, with the weights and ranges that a text states."""
         if not isinstance(self.rubric, str):
             return list(self.rubric)
-        return list(read_rubric(self.rubric).criteria) or [Criterion(OVERALL)]
+        return read_rubric(self.rubric)[0] or [Criterion(OVERALL)]
 
     @property
     def ranges(self) -> dict[str, tuple[float, float]]:
@@ -92,17 +93,22 @@ class ModelJudge(Struct):
         return scales.pop() if len(scales) == 1 else (0.0, 1.0)
 
     @property
-    def passing_share(self) -> float:
+    def passing_share(self) -> Fraction:
         """The lowest share of its range with which a score passes."""
-        low, high = self.scale
         threshold = self.scoring.threshold
-        return base.PASSING_SHARE if threshold is None else (float(threshold) - low) / (high - low)
+        return base.PASSING_SHARE if threshold is None else share_of(threshold, self.scale)
 
     @property
     def threshold(self) -> float:
         """The lowest overall score that passes."""
         low, high = self.scale
-        return low + self.passing_share * (high - low)
+        return low + float(self.passing_share) * (high - low)
+
+
+def share_of(score: Json, bounds: tuple[float, float]) -> Fraction:
+    """A score as a share of its range, by the written digits."""
+    value, low, high = (Fraction(decimal(number)) for number in (score, *bounds))
+    return (value - low) / (high - low)
 
 
 # The question.
@@ -152,26 +158,17 @@ def _describe_task(judge: ModelJudge) -> str:
     elif scoring.type == "categorical":
         parts.append(f"Choose one category: {', '.join(scoring.categories)}")
     for sample in judge.examples:
-        example = {
-            "input": sample.input,
-            "output": sample.output,
-            "score": sample.score,
-            "justification": sample.justification,
-        }
-        example = {name: value for name, value in example.items() if value not in (None, "")}
-        parts.append(f"An example of a judgement that was right: {json.dumps(example, default=str)}")
+        parts.append(f"An example of a judgement that was right: {json.dumps(plain(sample), default=str)}")
     return "\n\n".join(parts)
 
 
 def _describe_pass(judge: ModelJudge) -> str:
     """When `passed` is true: a judge that can only guess it would contradict its scores."""
-    criteria = judge.criteria
-    mean = "weighted mean" if len({criterion.weight for criterion in criteria}) > 1 else "mean"
-    mean += " of the scores"
+    mean = "the weighted mean of the scores"
     if len({*judge.ranges.values()}) > 1:
         mean += ", each as a share of its own range, from 0 (worst) to 1 (best)"
-    rule = f"`overall_score` is the {mean}, and `passed` is true if it is {judge.threshold:g} or more"
-    required = [criterion.name for criterion in criteria if criterion.required]
+    rule = f"`overall_score` is {mean}, and `passed` is true if it is {judge.threshold:g} or more"
+    required = [criterion.name for criterion in judge.criteria if criterion.required]
     return f"{rule}, and {', '.join(required)} too." if required else f"{rule}."
 
 
@@ -206,49 +203,33 @@ def read_judgement(answer: str, task: Task, output: Json) -> Grade:
         category = fields["category"]
         if category not in scoring.categories:
             raise unusable_reply(f"chooses {category!r}, which is not one of the categories", answer)
-        details: dict[str, Json] = {"category": category, "justification": justification}
         reason = f"{category}: {justification}" if justification else category
-        return _judged(task, category in scoring.passing, None, reason, details)
+        details = {"category": category, "justification": justification}
+        return task.decide(category in scoring.passing, reason, details)
     claimed = scalar(fields["passed"]) if "passed" in fields else None
     if not isinstance(claimed, bool) and "passed" in fields:
         raise unusable_reply(f"says passed: {fields['passed']!r}, which is neither true nor false", answer)
     if isinstance(claimed, bool) and scoring.type == "boolean":
-        return _judged(task, claimed, None, justification, {})
+        return task.decide(claimed, justification, {})
     return _by_scores(task, {**fields, "passed": claimed, "justification": justification}, answer)
-
-
-def _judged(task: Task, passed: bool, share: float | None, reason: str, details: dict[str, Json]) -> Grade:
-    score = float(passed) if share is None else share
-    return task.grader.graded(
-        "passed" if passed else "failed", score, "" if passed else reason, details=details
-    )
 
 
 def _by_scores(task: Task, fields: Mapping[str, Json], answer: str) -> Grade:
     judge: ModelJudge = task.method
-    ranges = judge.ranges
-    scores = judging.scores_in(fields["scores"], ranges, answer)
-    weighted_sum = total = 0.0
-    unmet = []
-    for criterion in judge.criteria:
-        low, high = ranges[criterion.name]
-        share = float((decimal(scores[criterion.name]) - decimal(low)) / (decimal(high) - decimal(low)))
-        weighted_sum += share * criterion.weight
-        total += criterion.weight
-        if criterion.required and share + base.ROUNDING_ERROR < judge.passing_share:
-            unmet.append(criterion.name)
-    share = weighted_sum / total
+    scores = judging.scores_in(fields["scores"], judge.ranges, answer)
+    shares = {name: share_of(scores[name], bounds) for name, bounds in judge.ranges.items()}
+    mean = base.weighted_mean((shares[one.name], one.weight) for one in judge.criteria) or Fraction(0)
+    unmet = [one.name for one in judge.criteria if one.required and shares[one.name] < judge.passing_share]
+    passed = not unmet and mean >= judge.passing_share
     low, high = judge.scale
-    overall = low + share * (high - low)
-    passed = not unmet and share + base.ROUNDING_ERROR >= judge.passing_share
+    overall = low + float(mean) * (high - low)
     if fields["passed"] not in (passed, None):
         summary = f"its scores make {overall:.3g} of {high:g}, and {judge.threshold:g} passes"
         summary += f", with {', '.join(unmet)} too low" if unmet else ""
         why = f"says passed: {json.dumps(fields['passed'])}, but {summary}"
         hint = "use a stronger model, or a rubric that leaves less open"
         raise UnreadableReply(Problem("BK641", f"the judge contradicts itself: it {why}", hint), why=why)
-    feedback = fields.get("specific_feedback")
-    claimed = scalar(fields.get("overall_score", overall))
+    feedback, claimed = fields.get("specific_feedback"), scalar(fields.get("overall_score", overall))
     details: dict[str, Json] = {
         "scores": scores,
         "overall_score": round(overall, 6),
@@ -257,32 +238,32 @@ def _by_scores(task: Task, fields: Mapping[str, Json], answer: str) -> Grade:
     }
     if unmet:
         details["unmet"] = unmet
-    if not is_number(claimed) or abs(decimal(claimed) - decimal(overall)) > decimal((high - low) / 20):
+    if not is_number(claimed) or abs(share_of(claimed, judge.scale) - mean) > Fraction(1, 20):
         details["disagrees"] = f"the judge says {claimed!r} overall, its scores make {overall:.3g}"
-    return _judged(task, passed, share, f"{overall:.3g} of {high:g}: {fields['justification']}", details)
+    reason = "" if passed else f"{overall:.3g} of {high:g}: {fields['justification']}"
+    return task.grader.graded("passed" if passed else "failed", float(mean), reason, details=details)
 
 
 def model_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     """Take all samples; the median counts, and how often the others differ from it is reported."""
     judge: ModelJudge = task.method
     output = observation.output
+    read = partial(read_judgement, task=task, output=output)
     grades: list[Grade] = []
     for turn in range(judge.samples):
         asked = judge_question(judge, task.case, output, turn)
-        read = partial(read_judgement, task=task, output=output)
         grades.append(judging.grade_readable(task, clients, asked, read))
         if grades[-1].outcome == "error":
             break
-    ordered = sorted(grades, key=lambda grade: (grade.score or 0.0, grade.outcome == "passed"))
-    median = grades[-1] if grades[-1].outcome == "error" else ordered[(len(ordered) - 1) // 2]
-    unread = [text for grade in grades for text in grade.details.get(UNREAD, ())]
+    median, usage = grades[-1], sum((grade.usage for grade in grades), Usage())
     details = dict(median.details)
     if judge.samples > 1 and median.outcome != "error":
+        ordered = sorted(grades, key=lambda grade: (grade.score or 0.0, grade.outcome == "passed"))
+        median = ordered[(len(ordered) - 1) // 2]
         flips = sum(grade.outcome != median.outcome for grade in grades) / len(grades)
-        details["samples"] = {"scores": [round(one.score or 0.0, 6) for one in grades], "flip_rate": flips}
-    if unread:
-        details[UNREAD] = unread
-    return replace(median, details=details, usage=sum((grade.usage for grade in grades), Usage()))
+        scores = [round(grade.score or 0.0, 6) for grade in grades]
+        details = {**median.details, "samples": {"scores": scores, "flip_rate": flips}}
+    return replace(median, details=details, usage=usage)
 
 
 # Problems that are known before anything is asked, and what people are shown of a judge.
@@ -290,33 +271,25 @@ def model_judge(task: Task, observation: Observation, clients: GradeClients) -> 
 
 def problems(task: Task) -> Iterator[Problem]:
     judge: ModelJudge = task.method
-    scoring = judge.scoring
-    if scoring.type == "categorical" and {*scoring.categories} <= {*scoring.passing}:
-        hint = "leave at least one out of `passing`"
-        yield base.never_fails("every category passes", hint, "config", "scoring", "passing")
+    scoring, passing, categories = judge.scoring, {*judge.scoring.passing}, {*judge.scoring.categories}
     if not (judge.rubric.strip() if isinstance(judge.rubric, str) else judge.rubric):
         yield Problem("BK702", "a model grader without a rubric", "state the criteria: `rubric: |`")
-    if scoring.type == "categorical":
-        if len(scoring.categories) < 2 or not scoring.passing:
-            hint = "state `categories: [good, poor]` and which of them pass: `passing: [good]`"
-            yield Problem("BK702", "categorical scoring is incomplete", hint)
-        for unknown in sorted({*scoring.passing} - {*scoring.categories}):
-            hint = f"one of {', '.join(scoring.categories)}"
-            yield Problem("BK702", f"`passing` names {unknown!r}, which is not a category", hint)
+    if scoring.type == "categorical" and passing and categories <= passing:
+        hint = "leave at least one out of `passing`"
+        yield base.never_fails("every category passes", hint, "config", "scoring", "passing")
+    elif scoring.type == "categorical" and not (passing and passing < categories):
+        hint = "state `categories: [good, poor]` and which of them pass: `passing: [good]`"
+        yield Problem("BK702", "`passing` names no category, or one that there is not", hint)
     ranges = [criterion.range or scoring.range for criterion in judge.criteria]
     unsound = [bounds for bounds in ranges if len(bounds) != 2 or bounds[0] >= bounds[1]]
     for bounds in unsound:
         yield Problem("BK702", f"{bounds} is not a range", "the lowest and the highest score: [1, 5]")
     if scoring.type == "numeric" and not unsound:
         yield from base.threshold_problems(scoring.threshold, judge.scale, ("config", "scoring", "threshold"))
-        if scoring.range not in ([1, 5], *ranges):
-            hint = "remove one of the two: the ranges of the rubric count, for the threshold too"
-            message = f"`range` is {scoring.range}, and every criterion of the rubric has another one"
-            yield Problem("BK702", message, hint, at=("config", "scoring", "range"))
     if isinstance(judge.rubric, str):
-        yield from read_rubric(judge.rubric).problems
-    else:
-        yield from _repeated_names([criterion.name for criterion in judge.rubric])
+        yield from read_rubric(judge.rubric)[1]
+    elif repeated := base.first_repeated([criterion.name for criterion in judge.rubric]):
+        yield _repeated_name(repeated)
     if not any(criterion.weight for criterion in judge.criteria):
         yield Problem("BK702", "no criterion has any weight", "leave `weight` out, or state one above 0")
 
@@ -331,8 +304,7 @@ def describe_criteria(judge: ModelJudge) -> list[str]:
         low, high = judge.ranges[criterion.name]
         weight = f"weight {criterion.weight:g} ({criterion.weight / total:.0%})"
         required = ", required" if criterion.required else ""
-        share = weight if len(criteria) > 1 else "all of it"
-        lines.append(f"{criterion.name}: {share}, {low:g} to {high:g}{required}")
+        lines.append(f"{criterion.name}: {weight}, {low:g} to {high:g}{required}")
     return lines
 
 
@@ -351,11 +323,7 @@ def human_verdict(judge: ModelJudge, rule: PassRule, label: bool | int | float |
     if isinstance(label, bool | str):
         return spoken_verdict(label)
     low, high = judge.scale
-    return (
-        (label - low) / (high - low) + base.ROUNDING_ERROR >= judge.passing_share
-        if low <= label <= high
-        else None
-    )
+    return share_of(label, judge.scale) >= judge.passing_share if low <= label <= high else None
 
 
 def label_words(judge: ModelJudge) -> str:
@@ -375,11 +343,12 @@ MODEL_JUDGE = GraderType(
 )
 
 
-# The criteria of a rubric that is a text: a numbered list, with weights as `(weight: 0.4)` or `(40%)` in its
-# lines. Whatever else looks like a weight is a problem: a lost weight changes verdicts and no reader sees it.
+# The criteria of a rubric that is a text: a numbered list with weights as `(weight: 0.4)` or `(40%)`, or
+# ranges as `(0-5)`, in its lines. Whatever else looks like a weight is a problem: a lost weight changes
+# verdicts and no reader sees it.
 
 _NUMBER = r"\d+(?:\.\d+)?|\.\d+"
-_LINE = lazy_pattern(r"(?P<indent>[ \t]*)(?P<number>\d+)[.)][ \t]+(?P<text>\S.*)")
+_LINE = lazy_pattern(r"(?P<indent>[ \t]*)\d+[.)][ \t]+(?P<text>\S.*)")
 _WEIGHT = lazy_pattern(
     rf"\(weight:\s*(?P<weight>{_NUMBER})\)|\((?:weight:\s*)?(?P<percent>{_NUMBER})\s*%\)", re.IGNORECASE
 )
@@ -388,13 +357,6 @@ _RANGE = lazy_pattern(
 )
 _BOLD = lazy_pattern(r"\s*(?:\*\*|__)(?P<name>[^*_]+?):?(?:\*\*|__)")
 _NAME_ENDS = lazy_pattern(r"[:(|]|\s[-–—]+(?:\s|$)|[,;]\s*$")
-_SCALE_WORDS = lazy_pattern(
-    r"\W*(?:(?:very|quite|mostly|completely|totally|fully|partly|partially|barely|somewhat|not|below|above|strongly)\s+)*"
-    r"(?:poor|fair|good|excellent|bad|terrible|awful|average|outstanding|perfect|great|weak|strong|unacceptable|"
-    r"acceptable|inadequate|adequate|unsatisfactory|satisfactory|wrong|incorrect|correct|right|fails?|useless|"
-    r"mediocre|decent|exceptional|agree|disagree|neutral|incoherent|unusable|none|low|medium|high|worst|best)\b",
-    re.IGNORECASE,
-)
 
 _WORD = r"(?:weight(?:ing|age)?|wt\.?)"
 _UNIT = r"(?:%|per[ ]?cent|points?|pts?\.?)"
@@ -426,49 +388,34 @@ _LONGEST_SHOWN = 60
 _LONGEST_NAME = 60
 
 
-class _Item(Struct):
-    """A numbered line. `key`: its name as a JSON key that a judge can repeat; `weights`: the weights in it,
-    each with whether it is a percentage."""
+class _Item(NamedTuple):
+    """A numbered line. `name`: the name before its weight as a JSON key, which a judge can repeat; `weights`:
+    the weights in it, each with whether it is a percentage."""
 
     row: int
     indent: int
-    number: int
     name: str
-    key: str
-    weights: tuple[tuple[float, bool], ...]
+    weights: list[tuple[float, bool]]
     range: list[Number] | None
 
     @property
-    def is_named(self) -> bool:
-        return bool(self.key) and len(self.name) <= _LONGEST_NAME
-
-    @property
-    def weight(self) -> float:
-        return next((weight / 100 if is_percent else weight for weight, is_percent in self.weights), 1)
-
-
-class RubricText(Struct):
-    """The criteria of a text, and their problems."""
-
-    criteria: tuple[Criterion, ...]
-    problems: tuple[Problem, ...]
+    def criterion(self) -> Criterion:
+        weight = next((weight / 100 if is_percent else weight for weight, is_percent in self.weights), 1)
+        return Criterion(self.name, weight=weight, range=self.range)
 
 
 @lru_cache(maxsize=256)
-def read_rubric(text: str) -> RubricText:
-    """The criteria of a text. They are kept, because each reply of a judge needs those of the same text."""
+def read_rubric(text: str) -> tuple[list[Criterion], list[Problem]]:
+    """The criteria of a text, and their problems. They are kept, because each reply of a judge needs those of
+    the same text."""
     lines = text.splitlines()
-    numbered = [_item(row, match) for row, line in enumerate(lines) if (match := _LINE.fullmatch(line))]
-    depth = min((item.indent for item in numbered), default=0)
-    outermost = [item for item in numbered if item.indent <= depth + 1]
-    items = [item for group in _groups(outermost) if not _is_scale(group) for item in group]
-    problems = [*_unread_weights(lines, {item.row for item in items}), *_weight_problems(items)]
-    is_weighted = any(item.weights for item in items)
-    has_names = all(item.is_named for item in items) and len({item.key for item in items}) == len(items)
-    if not is_weighted and not has_names:
-        return RubricText((), tuple(problems))  # numbered lines that are no criteria
-    criteria = tuple(Criterion(item.key, weight=item.weight, range=item.range) for item in items)
-    return RubricText(criteria, tuple(problems))
+    items = [_item(row, match) for row, line in enumerate(lines) if (match := _LINE.fullmatch(line))]
+    depth = min((item.indent for item in items), default=0)
+    items = [item for item in items if item.indent <= depth + 1]
+    if not any(item.weights or item.range for item in items):
+        items = []  # numbered lines that are no criteria
+    problems = [*_unread_weights(lines, {item.row for item in items}), *_item_problems(items)]
+    return [item.criterion for item in items], problems
 
 
 def _item(row: int, line: re.Match[str]) -> _Item:
@@ -479,34 +426,10 @@ def _item(row: int, line: re.Match[str]) -> _Item:
     # The name ends where a weight or a range begins, as at a colon.
     remaining = _RANGE.sub(":", _WEIGHT.sub(":", text))
     bold = _BOLD.match(remaining)
-    name = (bold["name"] if bold else _NAME_ENDS.split(remaining, 1)[0]).strip(" \t*_:.,;-–—`")
+    name = bold["name"] if bold else _NAME_ENDS.split(remaining, 1)[0]
     key = re.sub(r"\W+", "_", name.lower()).strip("_")
-    indent = len(line["indent"].expandtabs(4))
     scale: list[Number] | None = [float(bounds["low"]), float(bounds["high"])] if bounds else None
-    return _Item(row, indent, int(line["number"]), name, key, tuple(weights), scale)
-
-
-def _groups(items: Sequence[_Item]) -> list[list[_Item]]:
-    """The lists that the numbers make, counting up or down."""
-    groups: list[list[_Item]] = []
-    for item in items:
-        last = groups[-1] if groups else []
-        step = item.number - last[-1].number if last else 0
-        is_same_direction = len(last) < 2 or step == last[1].number - last[0].number
-        if last and step in (1, -1) and is_same_direction:
-            last.append(item)
-        else:
-            groups.append([item])
-    return groups
-
-
-def _is_scale(group: Sequence[_Item]) -> bool:
-    """Whether a numbered list without weights explains the scores: it counts down, or most of its names are
-    words such as good and poor."""
-    if len(group) < 2 or any(item.weights for item in group):
-        return False
-    scale_words = sum(_SCALE_WORDS.match(item.name) is not None for item in group)
-    return group[1].number < group[0].number or scale_words * 2 > len(group)
+    return _Item(row, len(line["indent"].expandtabs(4)), key, weights, scale)
 
 
 def _unread_weights(lines: Sequence[str], read_rows: set[int]) -> Iterator[Problem]:
@@ -519,29 +442,27 @@ def _unread_weights(lines: Sequence[str], read_rows: set[int]) -> Iterator[Probl
             yield Problem("BK702", message, hint)
 
 
-def _weight_problems(items: Sequence[_Item]) -> Iterator[Problem]:
-    """The problems of criteria that have weights."""
-    stated = [item.weights[0] for item in items if item.weights]
-    for item in items if stated else ():
+def _item_problems(items: Sequence[_Item]) -> Iterator[Problem]:
+    weights = [weight for item in items for weight in item.weights]
+    for item in items:
         prefix = f"line {item.row + 1} of the rubric: "
-        if not item.is_named:
-            hint = f"a name of at most {_LONGEST_NAME} characters before the weight, then a colon"
-            yield Problem("BK702", f"{prefix}a weight without the name of a criterion", hint)
-        if not item.weights:
-            hint = "give each criterion a weight, or none of them"
-            yield Problem("BK702", f"{prefix}{item.name} has no weight, but others do", hint)
-        if len({weight / 100 if is_percent else weight for weight, is_percent in item.weights}) > 1:
-            yield Problem("BK702", f"{prefix}{item.name} has more than one weight", "state one")
-    yield from _repeated_names([item.key for item in items if stated])
-    total = sum(weight for weight, _ in stated)
-    if len({is_percent for _, is_percent in stated}) > 1:
+        if not 0 < len(item.name) <= _LONGEST_NAME:
+            hint = f"begin with a name of at most {_LONGEST_NAME} characters, then a colon"
+            yield Problem("BK702", f"{prefix}a criterion without a name", hint)
+        if weights and len(item.weights) != 1:
+            hint = "give each criterion one weight, or none of them"
+            number = "more than one weight" if item.weights else "no weight, but others do"
+            yield Problem("BK702", f"{prefix}{item.name} has {number}", hint)
+    if repeated := base.first_repeated([item.name for item in items]):
+        yield _repeated_name(repeated)
+    total = sum(weight for weight, _ in weights)
+    if len({is_percent for _, is_percent in weights}) > 1:
         yield Problem("BK702", "some weights are percentages and others are not", "write all in one way")
-    elif stated and stated[0][1] and abs(total - 100) > 1:
+    elif weights and weights[0][1] and abs(total - 100) > 1:
         hint = "let them add up to 100 %, or leave the sign out: (weight: 2) is relative"
         yield Problem("BK702", f"the weights make {total:g} %", hint)
 
 
-def _repeated_names(names: Sequence[str]) -> Iterator[Problem]:
+def _repeated_name(name: str) -> Problem:
     """The problem of two criteria with one name, which would get one score."""
-    if repeated := next((name for name in names if names.count(name) > 1), ""):
-        yield Problem("BK702", f"two criteria are called {repeated}", "give each a name of its own")
+    return Problem("BK702", f"two criteria are called {name}", "give each a name of its own")

@@ -1,27 +1,25 @@
 """Grader that is a program: it receives the case and its result as JSON, and prints a score as JSON. Its
 output is never guessed at: anything but a verdict is an error."""
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from baselinekit.errors import CannotReplay, Problem, cannot_replay, describe_exit
+from baselinekit.errors import CannotReplay, Problem, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode, encode, to_bytes
 from baselinekit.graders import base
-from baselinekit.graders.base import GradeClients, GraderType, JudgeProgram, JudgeRun, JudgeStopped, Task
+from baselinekit.graders.base import GradeClients, GraderType, JudgeProgram, JudgeStopped, Task
+from baselinekit.graders.judging import points_of, words_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.structs import AtLeastOne, Struct, TimeLimit, field, replace
 from baselinekit.values.equality import is_number
-from baselinekit.values.texts import Mask, end_of, mask_and_clip
+from baselinekit.values.texts import Mask, mask_and_clip
 
 _LONGEST_SHOWN = 200
 _MOST_POINTS = 50
-_LONGEST_DETAILS = 20_000
-_MOST_NAMES = 5
 _LONGEST_POINT = 500
 MOST_CALLS = 50
 """How often a program may ask a model, if it does not state a limit."""
@@ -67,7 +65,8 @@ def code_judge(task: Task, observation: Observation, clients: GradeClients) -> G
         except CannotReplay as error:
             problem = error.problems[0]
         if run.exit_code != 0:
-            problem = _exit_problem(run, verdict.misses, clients.mask)
+            hint = "a judge that could judge ends with exit code 0, whatever its score"
+            problem = Problem("BK655", f"the judge {run.describe_end(clients.mask, verdict.misses)}", hint)
         calls, failed, usage = run.calls, run.failed_calls, run.usage
     except JudgeStopped as stopped:
         problem, calls, failed, usage = stopped.problems[0], stopped.calls, 0, stopped.usage
@@ -79,33 +78,15 @@ def code_judge(task: Task, observation: Observation, clients: GradeClients) -> G
         return task.grader.graded(
             "error", None, problem.with_hint, code=problem.code, details=details, usage=usage
         )
-    outcome, word = base.verdict_of(base.exact_fraction(verdict.score), task.case.pass_rule)
-    reason = verdict.reasoning
-    if outcome != "passed":
-        reason = reason or "; ".join(verdict.misses) or f"it scores {verdict.score:g}"
-    return task.grader.graded(outcome, verdict.score, reason, verdict=word, details=details, usage=usage)
-
-
-def _exit_problem(run: JudgeRun, misses: Sequence[str], mask: Mask) -> Problem:
-    """The problem of a program that failed, with the misses that it printed, else the end of its stderr."""
-    stderr_end = mask(end_of(run.stderr.decode("utf-8", "replace").strip(), _LONGEST_POINT, mask))
-    stderr_end = _TRACEBACK.sub("", stderr_end)
-    output = "; ".join(misses or filter(None, map(str.strip, stderr_end.splitlines())))
-    hint = "a judge that could judge ends with exit code 0, whatever its score"
-    if "No module named 'baselinekit'" in stderr_end:
-        hint = "start it with the Python that baselinekit is installed in, or install it in that one"
-    suffix = f"; it said: {output}" if output else ""
-    return Problem("BK655", f"the judge {describe_exit(run.exit_code)}{suffix}", hint)
+    reason = verdict.reasoning or "; ".join(verdict.misses) or f"it scores {verdict.score:g}"
+    return task.scored(base.exact_fraction(verdict.score), reason, details=details, usage=usage)
 
 
 # What a judge prints.
 
 _VERDICT_KEYS = ("score", "hits", "misses", "reasoning")
 _ONE_OBJECT = "print one JSON object to standard output, and anything else to standard error"
-_NEXT_OBJECT = lazy_pattern(r"^\{", re.MULTILINE)
-_MOST_TRIED = 100
-_TRACEBACK = lazy_pattern(r"(?s)^.*\n[ \t][^\n]*\n(?=[^\s:]+(Error|Exception|Exit|Interrupt)\b)")
-"""A Python traceback, which is of no use beside the exception."""
+_OBJECT = lazy_pattern(r"^\{", re.MULTILINE)
 
 
 class Verdict(Struct):
@@ -127,35 +108,24 @@ def verdict_in(stdout: bytes, mask: Mask) -> Verdict:
     if not is_number(score) or not 0 <= score <= 1:
         quoted = mask_and_clip(encode(score), _LONGEST_SHOWN, mask)
         raise _no_verdict(f"printed the score {quoted}", "a score is a number from 0 to 1")
-    lists = {name: _texts(printed, name, mask) for name in ("hits", "misses")}
-    reasoning = printed.get("reasoning")
-    if not isinstance(reasoning, str | None):
-        raise _no_verdict("printed a `reasoning` that is no text", "print a text, or leave it out")
-    others = {key: value for key, value in printed.items() if key not in _VERDICT_KEYS and value is not None}
-    if (size := len(encode(others))) > _LONGEST_DETAILS:
-        others = {"left_out": f"{', '.join(sorted(others)[:_MOST_NAMES])}: {size:,} characters"}
-    details = {**{name: [*texts] for name, texts in lists.items() if texts}, **others}
-    return Verdict(float(score), lists["misses"], mask(reasoning or ""), details)
-
-
-def _texts(printed: Mapping[str, Json], name: str, mask: Mask) -> tuple[str, ...]:
-    points = [] if printed.get(name) is None else printed[name]
-    if not isinstance(points, list) or not all(isinstance(text, str) for text in points):
-        raise _no_verdict(f"printed `{name}` that are no list of texts", f'print "{name}": ["..."]')
-    texts = [mask_and_clip(text, _LONGEST_POINT, mask) for text in points[:_MOST_POINTS]]
-    texts += [f"and {len(points) - _MOST_POINTS:,} more"] if len(points) > _MOST_POINTS else []
-    return tuple(texts)
+    lists: dict[str, list[str]] = {}
+    for name in ("hits", "misses"):
+        points = points_of(printed.get(name), _MOST_POINTS)
+        lists[name] = [mask_and_clip(point, _LONGEST_POINT, mask) for point in points]
+    reasoning = mask(words_of(printed.get("reasoning")))
+    others = {key: value for key, value in printed.items() if key not in _VERDICT_KEYS}
+    details = {**lists, "reasoning": reasoning, **others}
+    details = {name: value for name, value in details.items() if value not in ([], "", None)}
+    return Verdict(float(score), tuple(lists["misses"]), reasoning, details)
 
 
 def _object_in(stdout: bytes, mask: Mask) -> dict[str, Json]:
     """The object that the last line with a `{` at its start begins, and that goes on to the end. Another
-    object before it is an error."""
+    such line before it is an error."""
     try:
         text = stdout.decode("utf-8-sig").strip()
     except UnicodeDecodeError:
         raise _no_verdict("printed what is not UTF-8 text", "print JSON in UTF-8") from None
-    if not text:
-        raise _no_verdict("printed nothing", 'print {"score": 0.85} to standard output')
     start = text.rfind("\n{") + 1
     try:
         value = decode(text[start:])
@@ -165,22 +135,9 @@ def _object_in(stdout: bytes, mask: Mask) -> dict[str, Json]:
     if not isinstance(value, dict):
         quoted = mask_and_clip(encode(value), _LONGEST_SHOWN, mask)
         raise _no_verdict(f"printed {quoted}, which is not a JSON object", _ONE_OBJECT)
-    if _holds_object(text[:start]):
+    if _OBJECT.search(text[:start]):
         raise _no_verdict("printed more than one JSON object", _ONE_OBJECT)
     return value
-
-
-def _holds_object(logged: str) -> bool:
-    """Whether a logged line begins an object. This is assumed if very many lines may: not all are tried."""
-    for number, match in enumerate(_NEXT_OBJECT.finditer(logged)):
-        try:
-            json.JSONDecoder().raw_decode(logged, match.start())
-        except (ValueError, RecursionError):
-            if number >= _MOST_TRIED:
-                return True
-        else:
-            return True
-    return False
 
 
 def _no_verdict(message: str, hint: str) -> CannotReplay:
@@ -191,12 +148,8 @@ def _no_verdict(message: str, hint: str) -> CannotReplay:
 
 
 def problems(task: Task) -> Iterator[Problem]:
-    judge: CodeJudge = task.method
-    words = [judge.script] if isinstance(judge.script, str) else judge.script
-    if not words or not words[0].strip():
+    if not starts(task.method).text.strip():
         yield Problem("BK653", "`script` names no program", "such as [python3, check.py]", at=("script",))
-    if any("\0" in word for word in words):
-        yield Problem("BK653", "a word of `script` has a NUL character", "remove it", at=("script",))
 
 
 CODE_JUDGE = GraderType(

@@ -2,11 +2,11 @@
 
 A `$ref` of a schema to another document is never fetched, and patterns have a time limit that holds."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from baselinekit.errors import InvalidInput, Problem, cannot_replay, suggest
+from baselinekit.errors import InvalidInput, Problem, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode
 from baselinekit.graders import base
 from baselinekit.graders.base import GradeClients, GraderType, Task
@@ -43,10 +43,10 @@ def json_schema(task: Task, observation: Observation, clients: GradeClients) -> 
     value = base.parse_json_output(output)
     if value is ABSENT:
         quoted = mask_and_clip(base.text_of(output), _LONGEST_SHOWN, clients.mask)
-        return task.decide((False, _describe_bad_json(base.text_of(output)), {"actual": quoted}), part)
+        return task.decide(False, _describe_bad_json(base.text_of(output)), {"actual": quoted}, part)
     messages = violations(value, schema, clients.regex_budget(), clients.mask)
     details: dict[str, Json] = {"violations": messages} if messages else {}
-    return task.decide((not messages, "; ".join(messages), details), part)
+    return task.decide(not messages, "; ".join(messages), details, part)
 
 
 def _describe_bad_json(text: str) -> str:
@@ -86,7 +86,7 @@ class SchemaRefused(Struct):
 
 
 def refused(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    return task.decide((False, "json_schema is refused here, as `defaults: {json_schema: refuse}` wants", {}))
+    return task.decide(False, "json_schema is refused here, as `defaults: {json_schema: refuse}` wants", {})
 
 
 SCHEMA_REFUSED = GraderType(SchemaRefused, refused, called="json_schema")
@@ -98,17 +98,11 @@ def violations(value: Json, schema: Json, regex_budget: RegexBudget, mask: Mask)
 
     try:
         errors = [*islice(_validator(schema, regex_budget).iter_errors(value), _MOST_SHOWN + 1)]
-        messages = [_describe(error, mask) for error in sorted(errors[:_MOST_SHOWN], key=_sort_key)]
+        messages = [_describe(error, mask) for error in errors[:_MOST_SHOWN]]
     except Unresolvable as error:
         message = f"the schema refers to {error.ref}, which is not in it"
         raise cannot_replay("BK703", message, "copy that part into the schema: nothing is fetched") from None
     return [*messages, "and more"] if len(errors) > _MOST_SHOWN else messages
-
-
-def _sort_key(error: Any) -> list[tuple[int, int, str]]:
-    """The place in the output as a key for sorting: entries by their number, and before keys."""
-    steps = error.absolute_path
-    return [(0, step, "") if isinstance(step, int) else (1, 0, str(step)) for step in steps]
 
 
 def _describe(error: Any, mask: Mask) -> str:
@@ -142,19 +136,18 @@ def schema_problems(schema: Json) -> Iterator[Problem]:
             compiled(pattern)
         except InvalidInput as error:
             yield from error.problems
-    if schema is False:
-        yield Problem("BK708", "this cannot pass: the schema allows nothing", "say what it allows")
-    elif schema is not True and allows_all(schema):
-        suggestion = next((hint for key in schema if (hint := suggest(key, _keywords(schema)))), "")
-        hint = suggestion or "say what it has to be, or write `true` in its place if any JSON will do"
+    if schema is not True and allows_all(schema):
+        hint = "say what it has to be, in known keywords, or write `true` in its place if any JSON will do"
         yield Problem("BK708", "this fails only for text that is not JSON: the schema allows any JSON", hint)
 
 
 def allows_all(schema: Json) -> bool:
     """Whether a schema allows any JSON. A keyword that is not known restricts nothing."""
+    from jsonschema.validators import validator_for
+
     if not isinstance(schema, dict):
         return schema is True
-    keywords = _keywords(schema)
+    keywords = validator_for(schema).VALIDATORS
     for key, value in schema.items():
         parts = [False]
         if key in ("properties", "patternProperties", "dependentSchemas"):
@@ -166,13 +159,6 @@ def allows_all(schema: Json) -> bool:
         if key in keywords and not all(map(allows_all, parts)):
             return False
     return True
-
-
-def _keywords(schema: Json) -> Collection[str]:
-    from jsonschema.validators import validator_for
-
-    keywords: Collection[str] = validator_for(schema).VALIDATORS
-    return keywords
 
 
 def _patterns(schema: Json) -> Iterator[str]:
@@ -245,8 +231,7 @@ def compare_output(task: Task, observation: Observation, clients: GradeClients) 
     details: dict[str, Json] = {"differences": differences} if differences else {}
     if comparison.passed and alternative:
         details["alternative"] = alternative
-    reason = "" if comparison.passed else count_noun(comparison.count, "difference")
-    return task.decide((comparison.passed, reason, details))
+    return task.decide(comparison.passed, count_noun(comparison.count, "difference"), details)
 
 
 def structural_problems(task: Task) -> Iterator[Problem]:

@@ -10,33 +10,31 @@ judge leaves out is not met: an omission must not raise the score. Verdicts on i
 rubric do not count, and are reported."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Annotated
 
-from baselinekit.errors import Problem, cannot_replay, describe_exit, suggest
+from baselinekit.errors import Problem, cannot_replay
 from baselinekit.files.jsontext import pretty, to_bytes
 from baselinekit.graders import base, judging
 from baselinekit.graders.base import GradeClients, GraderType, JudgeProgram, LabelScale, ReadConfig, Task
 from baselinekit.graders.by_model import spoken_verdict
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.evals import Case, Expected
+from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, PassRule
 from baselinekit.model.recipes import ModelQuestion, Observation
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema import prefix_paths, read_as
 from baselinekit.secrets.variables import as_text
-from baselinekit.structs import Meta, Retries, Struct, TimeLimit, field, replace
+from baselinekit.structs import Meta, Name, Retries, Struct, TimeLimit, field, replace
 from baselinekit.values.equality import is_number
-from baselinekit.values.texts import end_of, mask_and_clip, no_mask
+from baselinekit.values.texts import mask_and_clip, no_mask
 
 _MOST_LISTED = 4
 _MOST_TOKENS = 1_500
-_LONGEST_TAIL = 500
 _SHORTEST_MARKED = 12
-_VARIABLE = lazy_pattern(r"(\\*)(\{\{[ \t]*([A-Za-z_][\w.-]*)[ \t]*\}\})")
+_VARIABLE = lazy_pattern(r"(\\?)(\{\{[ \t]*([A-Za-z_][\w.-]*)[ \t]*\}\})")
 _TEXT_FILES = (".md", ".txt")
 _PROGRAMS = (".ts", ".js", ".mjs", ".cjs", ".py", ".sh")
 
@@ -46,28 +44,15 @@ RESULTS = ("evaluator_results", "EVALUATOR_RESULTS_JSON")
 
 SIDECAR = "sidecar"
 _ANSWER_VARIABLES = frozenset(("candidate_answer", "output_messages"))
-_OTHER_NAMES = {
-    "input": "question",
-    "output": "candidate_answer",
-    "answer": "candidate_answer",
-    "expected": "reference_answer",
-    "expected_output": "reference_answer",
-    "criteria": "expected_outcome",
-}
-
-_SECTIONS = "\n\n".join(
-    f"[[ ## {name} ## ]]\n{{{{{name}}}}}"
-    for name in ("expected_outcome", "question", "reference_answer", "candidate_answer")
-)
-DEFAULT_TEMPLATE = f"""\
+_SECTIONS = ("expected_outcome", "question", "reference_answer", "candidate_answer")
+_INTRODUCTION = """\
 You are an expert evaluator. Grade the candidate_answer based on how well it achieves the expected_outcome.
 
 Use reference_answer as a gold standard (if provided). The candidate_answer doesn't need to match verbatim, \
 but should capture key points.
 
-Say briefly what it achieves and what it misses.
+Say briefly what it achieves and what it misses."""
 
-{_SECTIONS}"""
 _FORM = {"score": judging.unquoted("0 to 1"), "hits": ["…"], "misses": ["…"], "reasoning": "…"}
 _REPLY_RULES = (
     "`score` is from 0 (nothing of it is achieved) to 1 (all of it is). `hits` and `misses` are lists of at "
@@ -83,6 +68,11 @@ class PromptScript(Struct):
     config: dict[str, Json] = field(default_factory=dict)
     cwd: str | None = None
     timeout: TimeLimit | None = None
+
+    @property
+    def program(self) -> JudgeProgram:
+        command = self.script if isinstance(self.script, str) else tuple(self.script)
+        return JudgeProgram(command, cwd=self.cwd, timeout=self.timeout)
 
 
 class TemplateJudge(Struct):
@@ -111,11 +101,7 @@ def prompt_file(judge: TemplateJudge) -> str | None:
 
 def prompt_program(judge: TemplateJudge) -> JudgeProgram | None:
     """The program that writes the prompt; None if there is none."""
-    script = judge.prompt
-    if not isinstance(script, PromptScript):
-        return None
-    command = script.script if isinstance(script.script, str) else tuple(script.script)
-    return JudgeProgram(command, cwd=script.cwd, timeout=script.timeout)
+    return judge.prompt.program if isinstance(judge.prompt, PromptScript) else None
 
 
 # Filling in.
@@ -123,34 +109,36 @@ def prompt_program(judge: TemplateJudge) -> JudgeProgram | None:
 
 def variables_of(template: str) -> list[str]:
     """The names that a template asks for, in their order."""
-    return [match[3] for match in _VARIABLE.finditer(template) if len(match[1]) % 2 == 0]
+    return [match[3] for match in _VARIABLE.finditer(template) if not match[1]]
 
 
 def completed(template: str, has_results: bool) -> str:
     """The template with what the judge has to see below it, if it does not show that: the results that an
     aggregator sums up, else the sections of the answer."""
     variables = {*variables_of(template)}
-    if has_results and not variables & {*RESULTS}:
-        introduction = "These are the results of other evaluators; make one score of them:"
-        return f"{template.rstrip()}\n\n{introduction}\n\n[[ ## {RESULTS[0]} ## ]]\n{{{{{RESULTS[0]}}}}}"
-    if has_results or variables & _ANSWER_VARIABLES:
+    if variables & ({*RESULTS} if has_results else _ANSWER_VARIABLES):
         return template
-    sections = [part for part in _SECTIONS.split("\n\n") if not variables & {*variables_of(part)}]
-    return "\n\n".join((template.rstrip(), *sections))
+    parts, names = [template.rstrip()], [name for name in _SECTIONS if name not in variables]
+    if has_results:
+        parts.append("These are the results of other evaluators; make one score of them:")
+        names = [RESULTS[0]]
+    return "\n\n".join([*parts, *(f"[[ ## {name} ## ]]\n{{{{{name}}}}}" for name in names)])
+
+
+DEFAULT_TEMPLATE = completed(_INTRODUCTION, has_results=False)
 
 
 def filled(template: str, texts: Mapping[str, str], nonce: str) -> str:
     """The template with the texts filled in, in one pass. The expected outcome and the sidecar are the words
-    of the case's author; all other texts are judged, and marked as such. An odd number of `\\` makes braces
-    literal."""
+    of the case's author; all other texts are judged, and marked as such. A `\\` makes braces literal."""
 
     def fill(match: re.Match[str]) -> str:
-        escapes, whole, name = match[1], match[2], match[3]
-        if len(escapes) % 2:
-            return escapes.removesuffix("\\") + whole
+        escape, whole, name = match.groups()
+        if escape:
+            return whole
         text = texts[name]
         is_marked = text and name != "expected_outcome" and not is_of_sidecar(name)
-        return escapes + (judging.between_marks(name, text, nonce) if is_marked else text)
+        return judging.between_marks(name, text, nonce) if is_marked else text
 
     return _VARIABLE.sub(fill, template)
 
@@ -160,12 +148,12 @@ def template_texts(
 ) -> dict[str, str]:
     """The texts of a template's variables. Messages and other values that are not texts are JSON."""
     names = variables_of(template)
-    variable = next((name for name in names if name in RESULTS), None)
-    if variable is not None and not results:
-        message = f"the prompt asks for {{{{{variable}}}}}, which only the aggregator of a composite is given"
+    if not results and {*names} & {*RESULTS}:
+        message = (
+            f"the prompt asks for {{{{{RESULTS[0]}}}}}, which only the aggregator of a composite is given"
+        )
         raise cannot_replay("BK660", message, "make it the `aggregator`, or remove the variable")
-    given: Json = {**results}
-    values = {**base.messages_of(task, observation), **dict.fromkeys(RESULTS, given)}
+    values = {**base.messages_of(task, observation), **{name: {**results} for name in RESULTS}}
     texts = base.texts_of(task, observation) | {name: pretty(value, "  ") for name, value in values.items()}
     for name in names:
         if name not in texts:
@@ -191,17 +179,10 @@ def template_problems(template: str, case: Case) -> Iterator[Problem]:
     if not template.strip():
         yield Problem("BK660", "an empty prompt", "leave `prompt` out for the default one")
     for name in dict.fromkeys(variables_of(template)):
-        if name in (*VARIABLES, *RESULTS) or sidecar_value(name, case) is not ABSENT:
-            continue
-        if is_of_sidecar(name):
-            hint = suggest(name, [f"{SIDECAR}.{key}" for key in case.wanted.sidecar])
-            hint = hint if hint and name.count(".") == 1 else "add it to the `sidecar` of the case"
-            yield Problem("BK660", f"the case has no {name}, which the prompt asks for", hint)
-            continue
-        other = _OTHER_NAMES.get(name)
-        hint = f"did you mean {{{{{other}}}}}?" if other else suggest(name, VARIABLES)
-        hint = hint or f"one of {', '.join(VARIABLES)}, {SIDECAR}; \\{{{{{name}}}}} is the literal text"
-        yield Problem("BK660", f"the prompt asks for {{{{{name}}}}}, which is not a variable", hint)
+        if name not in (*VARIABLES, *RESULTS) and sidecar_value(name, case) is ABSENT:
+            hint = f"one of {', '.join(VARIABLES)}, or {SIDECAR}.KEY for a key of the case's `sidecar`"
+            hint += f"; \\{{{{{name}}}}} is the literal text"
+            yield Problem("BK660", f"the prompt asks for {{{{{name}}}}}, which the case does not have", hint)
 
 
 # Asking.
@@ -225,21 +206,15 @@ def template_judge(task: Task, observation: Observation, clients: GradeClients) 
 
 def written_prompt(task: Task, observation: Observation, clients: GradeClients) -> tuple[str, str]:
     """The prompt that a program prints. The answer is marked wherever it occurs in it unchanged."""
-    program = prompt_program(task.method)
-    assert program is not None
-    document = base.wire_of(task, observation, task.method.prompt.config, clients.results)
+    script: PromptScript = task.method.prompt
+    program = script.program
+    document = base.wire_of(task, observation, script.config, clients.results)
     run = clients.program(task.case, replace(program, stdin=to_bytes(document)))
-    if run.exit_code != 0:
-        stderr = run.stderr.decode("utf-8", "replace").strip()
-        tail = clients.mask(end_of(stderr, _LONGEST_TAIL, clients.mask))
-        message = f"{program.text}, which writes the prompt, {describe_exit(run.exit_code)}"
-        message += f"; it said: {tail}" if tail else ""
-        raise cannot_replay("BK664", message, "let it print the prompt and end with 0")
     text = run.stdout.decode("utf-8", "replace").strip()
-    if not text:
-        raise cannot_replay(
-            "BK664", f"{program.text} printed no prompt", "let it print the prompt to its stdout"
-        )
+    if run.exit_code != 0 or not text:
+        end = run.describe_end(clients.mask) if run.exit_code else "printed no prompt"
+        message = f"{program.text}, which writes the prompt, {end}"
+        raise cannot_replay("BK664", message, "let it print the prompt to its stdout, and end with 0")
     nonce = judging.nonce_of(text)
     answer = base.texts_of(task, observation)["candidate_answer"].strip()
     if len(answer) >= _SHORTEST_MARKED:
@@ -253,20 +228,19 @@ def read_template_reply(answer: str, nonce: str, task: Task) -> Grade:
     stated = judging.scalar(fields["score"])
     if not is_number(stated) or not 0 <= stated <= 1:
         raise judging.unusable_reply(f"has a score of {stated!r}, which is not from 0 to 1", answer)
-    reasoning, misses = judging.words_of(fields.get("reasoning")), points_of(fields.get("misses"))
-    details: dict[str, Json] = {"score": float(stated), "reasoning": reasoning}
-    for key, points in (("hits", points_of(fields.get("hits"))), ("misses", misses)):
-        details[key] = points[:_MOST_LISTED]
-        if len(points) > _MOST_LISTED:
-            details[f"further_{key}"] = len(points) - _MOST_LISTED
+    reasoning, misses = (
+        judging.words_of(fields.get("reasoning")),
+        judging.points_of(fields.get("misses"), _MOST_LISTED),
+    )
+    details = {
+        "score": float(stated),
+        "reasoning": reasoning,
+        "hits": judging.points_of(fields.get("hits"), _MOST_LISTED),
+    }
     score = base.exact_fraction(float(stated))
-    explanation = "; ".join(filter(None, (reasoning, *misses[:_MOST_LISTED])))
-    return task.scored(score, f"{too_low(score, task.case.pass_rule)}: {explanation}", details=details)
-
-
-def points_of(value: Json) -> list[str]:
-    """The points that a judge lists; none if it is not a list of texts."""
-    return [point for point in value if isinstance(point, str)] if isinstance(value, list) else []
+    explanation = "; ".join(filter(None, (reasoning, *misses)))
+    reason = f"{too_low(score, task.case.pass_rule)}: {explanation}"
+    return task.scored(score, reason, details={**details, "misses": misses})
 
 
 def too_low(score: Fraction, rule: PassRule) -> str:
@@ -278,8 +252,7 @@ def prompt_problems(task: Task) -> Iterator[Problem]:
     at = ("config", "prompt")
     file = prompt_file(judge)
     if isinstance(judge.prompt, PromptScript):
-        words = [judge.prompt.script] if isinstance(judge.prompt.script, str) else judge.prompt.script
-        if not words or not words[0].strip():
+        if not judge.prompt.program.text.strip():
             yield Problem("BK661", "a prompt of no program", "script: [python, judge.py]", at=(*at, "script"))
         if judge.calibration is not None:
             message = "`calibration` of a judge with a prompt that a program writes"
@@ -325,32 +298,30 @@ TEMPLATE_JUDGE = GraderType(
 # By each item of a rubric.
 
 HIGHEST = 10
-"""The highest score of an item that is scored; the lowest is 0."""
+"""The highest score of an item that is scored; the lowest is 0. An item that is met has all of it."""
 
 _Score = Annotated[int, Meta(ge=0, le=HIGHEST, description="an integer from 0 to 10")]
 _HEAVIEST = Meta(ge=0, le=1_000_000, description="a number from 0 to 1,000,000")
 Weight = Annotated[int, _HEAVIEST] | Annotated[float, _HEAVIEST]
-_Ranges = tuple[tuple[int, int, str], ...]
-"""What the scores from one to another mean, both included."""
-
-_MOST_ITEMS = 100
-_LONGEST_ID = 128
 _LONGEST_NAME = 80
-_LOWEST_SCORE = lazy_pattern(r"[0-9]|10")
 
 
 class ScoreRange(Struct):
     """What the scores from one to another mean, both included."""
 
-    score_range: list[int]
+    score_range: Annotated[list[_Score], Meta(min_length=2, max_length=2)]
     expected_outcome: str
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        return self.score_range[0], self.score_range[1]
 
 
 class RubricItem(Struct):
     """One item as a file states it. `description` is an older name of `expected_outcome`. `required`: whether
     the answer fails without it; a scored item has `required_min_score` for that."""
 
-    id: str | None = None
+    id: Name | None = None
     expected_outcome: str | None = None
     description: str | None = None
     weight: Weight = 1.0
@@ -367,14 +338,32 @@ class RubricItem(Struct):
         return self.score_ranges is not None
 
     @property
-    def ranges(self) -> _Ranges:
-        """The ranges in their order. In a map, each goes from its key to just below the next one."""
+    def needed(self) -> int:
+        """The lowest score with which the answer does not fail."""
+        if self.is_scored:
+            return self.required_min_score or 0
+        return HIGHEST if self.required else 0
+
+    @property
+    def ranges(self) -> list[tuple[int, int, str]]:
+        """What the scores from one to another mean. In a map, each range goes from its key to just below the
+        next one; ValueError if a key is not a number."""
         if isinstance(self.score_ranges, list):
-            texts = [(one.score_range, one.expected_outcome.strip()) for one in self.score_ranges]
-            return tuple(sorted((low, high, text) for (low, high), text in texts))
+            return sorted((*one.bounds, one.expected_outcome.strip()) for one in self.score_ranges)
         lows = sorted((int(key), text.strip()) for key, text in (self.score_ranges or {}).items())
         ends = [*(low - 1 for low, _ in lows[1:]), HIGHEST]
-        return tuple((low, end, text) for (low, text), end in zip(lows, ends, strict=False))
+        return [(low, end, text) for (low, text), end in zip(lows, ends, strict=False)]
+
+    @property
+    def explains_each_score(self) -> bool:
+        """Whether each score from 0 to 10 is in one range, which has a text."""
+        try:
+            ranges = self.ranges
+        except ValueError:
+            return False
+        if not all(text and 0 <= low <= high <= HIGHEST for low, high, text in ranges):
+            return False
+        return [score for low, high, _ in ranges for score in range(low, high + 1)] == [*range(HIGHEST + 1)]
 
     def name(self, item_id: str) -> str:
         """The name that a reader sees: its text, if we have made up its id."""
@@ -394,31 +383,27 @@ class RubricJudge(Struct):
 
     @property
     def items(self) -> dict[str, RubricItem]:
-        """The items by the ids that a judge repeats. An item without an id gets one by its place."""
-        items = [_as_item(item) for item in self.rubrics]
-        taken_ids = {item.id.strip() for item in items if item.id is not None}
-        by_id = {}
-        for number, item in enumerate(items, 1):
-            item_id = f"rubric-{number}"
-            while item_id in taken_ids:
-                item_id += "-"
-            by_id[item_id if item.id is None else item.id.strip()] = item
-        return by_id
+        """The items by the ids that a judge repeats."""
+        return dict(zip(_ids_of(self.rubrics), map(_as_item, self.rubrics), strict=True))
 
 
 def _as_item(stated: str | RubricItem) -> RubricItem:
     return RubricItem(expected_outcome=stated) if isinstance(stated, str) else stated
 
 
+def _ids_of(items: Sequence[str | RubricItem]) -> list[str]:
+    """The ids of items. One without an id gets one by its place."""
+    return [(_as_item(item).id or f"rubric-{number}").strip() for number, item in enumerate(items, 1)]
+
+
 def describe_items(judge: RubricJudge) -> list[str]:
     """The items in one line each, for those who look at the case."""
     lines = []
     for item_id, item in judge.items.items():
-        least = item.required_min_score
-        gate = ", required" if item.required and not item.is_scored else ""
-        gate = f", {least} or more needed" if least is not None else gate
-        scale = f", 0 to {HIGHEST}" if item.is_scored else ""
-        lines.append(f"{item.name(item_id)}: weight {item.weight:g}{scale}{gate}")
+        gate = ", required" if item.needed else ""
+        if item.is_scored:
+            gate = f", 0 to {HIGHEST}" + (f", {item.needed} or more needed" if item.needed else "")
+        lines.append(f"{item.name(item_id)}: weight {item.weight:g}{gate}")
     return lines
 
 
@@ -433,12 +418,11 @@ def rubric_question(judge: RubricJudge, outcome: str, texts: Mapping[str, str]) 
     lines: list[str] = []
     checks: list[Json] = []
     for item_id, item in judge.items.items():
-        verdict = ("score", f"0 to {HIGHEST}") if item.is_scored else ("satisfied", "true or false")
-        checks.append({"id": item_id, verdict[0]: judging.unquoted(verdict[1]), "reasoning": "…"})
+        key, values = ("score", f"0 to {HIGHEST}") if item.is_scored else ("satisfied", "true or false")
+        checks.append({"id": item_id, key: judging.unquoted(values), "reasoning": "…"})
         scale = f"(a whole number from 0 to {HIGHEST})" if item.is_scored else ""
         lines.append(f"- {item_id}: {' '.join(filter(None, (item.text, scale)))}")
-        for low, high, text in item.ranges:
-            lines.append(f"  - {low if low == high else f'{low} to {high}'}: {text}")
+        lines += [f"  - {low} to {high}: {text}" for low, high, text in item.ranges]
     task = (
         "Judge the candidate_answer by each item of a rubric: an answer to the question that should achieve "
         f"this:\n\n{outcome.strip() or '(what the items ask for)'}\n\nThe items, by their ids:\n\n"
@@ -454,17 +438,12 @@ def rubric_question(judge: RubricJudge, outcome: str, texts: Mapping[str, str]) 
 
 
 class ItemVerdict(Struct):
-    """The verdict of a judge on one item. `share`: the part of its weight that the item earns."""
+    """The verdict of a judge on one item. `score`: from 0 to 10; an item that the judge leaves out has 0."""
 
     item_id: str
     item: RubricItem
-    share: Fraction = Fraction(0)
-    reasoning: str = ""
-    omitted: bool = False
-
-    @property
-    def raw(self) -> int:
-        return int(self.share * HIGHEST)
+    score: int = 0
+    reasoning: str = "the judge left it out"
 
     @property
     def name(self) -> str:
@@ -473,20 +452,15 @@ class ItemVerdict(Struct):
     @property
     def fails(self) -> bool:
         """Whether the item is required and not met."""
-        least = self.item.required_min_score
-        if least is not None:
-            return self.raw < least
-        return self.item.required and not self.item.is_scored and not self.share
+        return self.score < self.item.needed
 
     @property
     def line(self) -> str:
-        least = self.item.required_min_score
-        notes = [f"{self.raw} of {HIGHEST}"] if self.item.is_scored else []
+        notes = [f"{self.score} of {HIGHEST}"] if self.item.is_scored else []
         if self.fails:
-            notes.append("required" if least is None else f"{least} needed")
+            notes.append(f"{self.item.needed} needed" if self.item.is_scored else "required")
         name = f"{self.name} ({', '.join(notes)})" if notes else self.name
-        reason = "the judge said nothing of it" if self.omitted else self.reasoning
-        return f"{name}: {reason}" if reason else name
+        return f"{name}: {self.reasoning}" if self.reasoning else name
 
     @property
     def details(self) -> dict[str, Json]:
@@ -495,15 +469,12 @@ class ItemVerdict(Struct):
         if item.text:
             details["criterion"] = item.text
         if item.is_scored:
-            meaning = next(text for low, high, text in item.ranges if low <= self.raw <= high)
-            details |= {"score": self.raw, "range": meaning}
+            meaning = next(text for low, high, text in item.ranges if low <= self.score <= high)
+            details |= {"score": self.score, "range": meaning}
+            details |= {"required_min_score": item.needed} if item.needed else {}
         else:
-            details["satisfied"] = bool(self.share)
-        if item.required_min_score is not None:
-            details["required_min_score"] = item.required_min_score
-        elif item.required and not item.is_scored:
-            details["required"] = True
-        return {**details, "omitted": True} if self.omitted else {**details, "reasoning": self.reasoning}
+            details |= {"satisfied": self.score == HIGHEST, "required": item.required}
+        return {**details, "reasoning": self.reasoning}
 
 
 _HIT_SCORE = 7
@@ -518,22 +489,23 @@ def read_rubric_reply(answer: str, nonce: str, task: Task) -> Grade:
     if not isinstance(fields["checks"], list):
         raise judging.unusable_reply("has no list of checks", answer)
     judged: dict[str, ItemVerdict] = {}
-    unknown: list[str] = []
+    unknown: dict[str, None] = {}
     for entry in fields["checks"]:
         item_id = entry.get("id") if isinstance(entry, dict) else None
         if not isinstance(entry, dict) or not isinstance(item_id, str):
             raise judging.unusable_reply("has a check without an id", answer)
-        if item_id not in items:
-            unknown.append(item_id)
-        elif item_id in judged:
+        if item_id in judged:
             raise judging.unusable_reply(f"judges {item_id} twice", answer)
-        else:
+        if item_id in items:
             judged[item_id] = _read_check(entry, item_id, items[item_id], answer)
+        else:
+            unknown[item_id] = None
     if not judged:
         raise judging.unusable_reply("judges no item of the rubric", answer)
-    verdicts = [judged.get(id) or ItemVerdict(id, item, omitted=True) for id, item in items.items()]
-    score = base.weighted_mean((one.share, one.item.weight) for one in verdicts) or Fraction(0)
-    hits = [one for one in verdicts if one.raw >= _HIT_SCORE and not one.fails]
+    verdicts = [judged.get(id) or ItemVerdict(id, item) for id, item in items.items()]
+    shares = ((Fraction(one.score, HIGHEST), one.item.weight) for one in verdicts)
+    score = base.weighted_mean(shares) or Fraction(0)
+    hits = [one for one in verdicts if one.score >= _HIT_SCORE and not one.fails]
     misses = [one for one in verdicts if one not in hits]
     failing = [one for one in misses if one.fails]
     details: dict[str, Json] = {
@@ -541,7 +513,7 @@ def read_rubric_reply(answer: str, nonce: str, task: Task) -> Grade:
         "hits": [one.name for one in hits],
         "misses": [one.name for one in misses],
         "reasoning": judging.words_of(fields.get("overall_reasoning")),
-        **({"unknown_ids": list(dict.fromkeys(unknown))} if unknown else {}),
+        **({"unknown_ids": [*unknown]} if unknown else {}),
     }
     lines = [one.line for one in failing or misses]
     reason = "; ".join(lines if failing else (too_low(score, task.case.pass_rule), *lines))
@@ -550,13 +522,11 @@ def read_rubric_reply(answer: str, nonce: str, task: Task) -> Grade:
 
 def _read_check(entry: Mapping[str, Json], item_id: str, item: RubricItem, answer: str) -> ItemVerdict:
     key = "score" if item.is_scored else "satisfied"
-    if key not in entry:
-        raise judging.unusable_reply(f"has a check of {item_id} without `{key}`", answer)
-    value, reasoning = judging.scalar(entry[key]), judging.words_of(entry.get("reasoning"))
+    value, reasoning = judging.scalar(entry.get(key)), judging.words_of(entry.get("reasoning"))
     if isinstance(value, bool) and not item.is_scored:
-        return ItemVerdict(item_id, item, Fraction(value), reasoning)
-    if item.is_scored and is_number(value) and 0 <= value <= HIGHEST and value == int(value):
-        return ItemVerdict(item_id, item, Fraction(int(value), HIGHEST), reasoning)
+        return ItemVerdict(item_id, item, HIGHEST if value else 0, reasoning)
+    if item.is_scored and is_number(value) and value in range(HIGHEST + 1):
+        return ItemVerdict(item_id, item, int(value), reasoning)
     wanted = f"a whole number from 0 to {HIGHEST}" if item.is_scored else "true or false"
     raise judging.unusable_reply(f"says {key}: {value!r} of {item_id}, which is not {wanted}", answer)
 
@@ -575,75 +545,27 @@ def rubric(task: Task, observation: Observation, clients: GradeClients) -> Grade
 
 def item_problems(items: Sequence[str | RubricItem]) -> Iterator[Problem]:
     """The problems of the items of a rubric, with paths below their list."""
-    ids: dict[str, int] = {}
     for number, item in enumerate(map(_as_item, items)):
-        for at, message, hint in _problems_of_item(item):
-            yield Problem("BK662", message, hint, at=(number, *at))
-        first = number if item.id is None else ids.setdefault(item.id.strip(), number)
-        if first != number and item.id is not None:
-            message = f"items {first + 1} and {number + 1} are both called {item.id.strip()!r}"
-            yield Problem("BK662", message, "give each item an id of its own, or none", at=(number, "id"))
-    if not items:
-        hint = "state one: - Names the capital of Australia"
-        yield Problem("BK662", "a rubric without items", hint, at=())
-    elif len(items) > _MOST_ITEMS:
-        message = f"{len(items)} items, which no judge weighs at once"
-        yield Problem("BK662", message, f"at most {_MOST_ITEMS}", at=())
-    elif not any(_as_item(item).weight for item in items):
-        hint = "leave `weight` out, or state one above 0"
+        if not (item.text or item.is_scored):
+            hint = "`expected_outcome: what the answer has to do`, or `score_ranges`"
+            yield Problem("BK662", "an item without a text", hint, at=(number,))
+        if item.required_min_score is not None and not item.is_scored:
+            message = "`required_min_score` of an item that is not scored"
+            hint = "add `score_ranges`, or say `required: true` of what is met or not"
+            yield Problem("BK662", message, hint, at=(number, "required_min_score"))
+        if item.is_scored and not item.explains_each_score:
+            message = f"`score_ranges` has to explain each score from 0 to {HIGHEST} once"
+            hint = "a map of the lowest score of each range: {0: Wrong, 6: Nearly right, 9: Right}"
+            yield Problem("BK662", message, hint, at=(number, "score_ranges"))
+    if repeated := base.first_repeated(_ids_of(items)):
+        hint = "give each item an id of its own, or none"
+        yield Problem("BK662", f"two items are called {repeated!r}", hint, at=())
+    if not any(_as_item(item).weight for item in items):
+        hint = "state one with a weight above 0: - Names the capital of Australia"
         yield Problem("BK662", "no item of the rubric has any weight", hint, at=())
 
 
-def _problems_of_item(item: RubricItem) -> Iterator[tuple[Path, str, str]]:
-    """The path, the message and the hint of each problem."""
-    item_id = "id" if item.id is None else item.id.strip()
-    if not item_id or len(item_id) > _LONGEST_ID or not item_id.isprintable():
-        hint = f"one line of 1 to {_LONGEST_ID} characters"
-        yield ("id",), "an id that no judge can repeat", hint
-    texts = [text for text in (item.expected_outcome, item.description) if text is not None]
-    if len(texts) == 2 and texts[0] != texts[1]:
-        hint = "keep `expected_outcome`: `description` is an older name of it"
-        yield ("description",), "both `expected_outcome` and `description`", hint
-    if any(not text.strip() for text in texts) or not (texts or item.is_scored):
-        yield (), "an item without a text", "`expected_outcome: what the answer has to do`, or `score_ranges`"
-    if item.required_min_score is not None and not item.is_scored:
-        hint = "add `score_ranges`, or say `required: true` of what is met or not"
-        yield ("required_min_score",), "`required_min_score` of an item that is not scored", hint
-    if item.is_scored:
-        yield from _range_problems(item)
-
-
-def _range_problems(item: RubricItem) -> Iterator[tuple[Path, str, str]]:
-    stated, at = item.score_ranges, ("score_ranges",)
-    if not stated:
-        hint = "a map of the lowest score of each: {0: Wrong, 6: Nearly right, 9: Right}"
-        yield at, "no range of scores", hint
-        return
-    wrong: list[tuple[Path, str, str]] = []
-    if isinstance(stated, dict):
-        texts: dict[Path, str] = {(key,): text for key, text in stated.items()}
-        for key in stated:
-            if not _LOWEST_SCORE.fullmatch(key):
-                message = f"a range that begins at {key!r}"
-                wrong.append(((*at, key), message, f"a whole number from 0 to {HIGHEST}"))
-    else:
-        texts = {(place, "expected_outcome"): one.expected_outcome for place, one in enumerate(stated)}
-        for place, bounds in enumerate(one.score_range for one in stated):
-            if len(bounds) != 2 or not 0 <= bounds[0] <= bounds[1] <= HIGHEST:
-                hint = f"the lowest and the highest of its scores, from 0 to {HIGHEST}: [0, 2]"
-                wrong.append(((*at, place, "score_range"), f"{bounds} is no range of scores", hint))
-    yield from wrong
-    for place_of_text, text in texts.items():
-        if not text.strip():
-            yield (*at, *place_of_text), "a range without a text", "say what such a score means"
-    counts = Counter(s for low, high, _ in (() if wrong else item.ranges) for s in range(low, high + 1))
-    for times, message in ((0, "scores in no range"), (2, "scores in two ranges")):
-        if scores := [str(s) for s in range(HIGHEST + 1) if not wrong and min(counts[s], 2) == times]:
-            hint = f"cover each score from 0 to {HIGHEST} once"
-            yield at, f"{message}: {', '.join(scores)}", hint
-
-
-def read_rubric(config: dict[str, Json], expected: Expected | None) -> ReadConfig:
+def read_rubric(config: dict[str, Json]) -> ReadConfig:
     """The config and the problems of its items, wherever these stand in the file."""
     judge, problems = read_as(RubricJudge, config)
     if judge is None:
@@ -652,18 +574,12 @@ def read_rubric(config: dict[str, Json], expected: Expected | None) -> ReadConfi
     return (None if problems else judge), problems
 
 
-def rubric_problems(task: Task) -> Iterator[Problem]:
-    for problem in item_problems(task.method.rubrics):
-        yield replace(problem, at=("config", "rubrics", *(problem.at or ())))
-
-
 RUBRIC_JUDGE = GraderType(
     RubricJudge,
     rubric,
     "rubric",
     kind="model",
     read=read_rubric,
-    problems=rubric_problems,
     files=lambda config: {"calibration": config.calibration},
     asks=lambda config: (config.model, 1),
     criteria=describe_items,

@@ -23,7 +23,6 @@ from baselinekit.values.texts import mask_and_clip
 
 _NO_TRACE = "let the target give its `output_messages` with their `tool_calls`, or collect `tool_calls`"
 _NO_TIME = "let the trace state each call's `duration_ms`, or remove the limit"
-_MOST_PAIRS = 2_000_000
 _LONGEST_SHOWN = 200
 _MOST_SHOWN = 50
 
@@ -49,6 +48,9 @@ class WantedCall(Struct):
                 key in arguments and same_json(value, arguments[key]) for key, value in self.args.items()
             )
         return same_json(self.args, arguments)
+
+    def is_in_time(self, call: ToolCall) -> bool:
+        return self.max_seconds is None or (call.seconds is not None and call.seconds <= self.max_seconds)
 
     def describe(self) -> str:
         if self.args is None or self.args == "any":
@@ -110,8 +112,8 @@ def _check_time(expected: WantedCall, call: ToolCall | None) -> tuple[bool, str]
         return False, f"{expected.tool} within {limit:g} s: it was not called"
     if call.seconds is None:
         raise cannot_replay("BK672", f"the trace does not say how long {expected.tool} took", _NO_TIME)
-    took = f"{expected.tool} took {call.seconds:g} s"
-    return call.seconds <= limit, took if call.seconds <= limit else f"{took}, at most {limit:g} s is allowed"
+    took = f"{expected.tool} took {call.seconds:g} s, at most {limit:g} s is allowed"
+    return expected.is_in_time(call), took
 
 
 def _missing(config: ToolTrajectory, expected: WantedCall, calls: Sequence[ToolCall], number: int) -> str:
@@ -119,14 +121,10 @@ def _missing(config: ToolTrajectory, expected: WantedCall, calls: Sequence[ToolC
     wanted = expected.describe()
     if config.mode == "exact":
         call = calls[number] if number < len(calls) else None
-        actual = f"{call.name if call else 'nothing'} was called"
-        if call is not None and call.name == expected.tool:
-            actual = f"it was called with {encode(call.input)}"
-        return f"number {number + 1}: {wanted} was expected, and {actual}"
-    same_tool = [call for call in calls if call.name == expected.tool]
-    if any(map(expected.accepts, same_tool)):
-        return f"{wanted} was not called in this order"
-    return f"{wanted} was not called" + (f": it was with {encode(same_tool[-1].input)}" if same_tool else "")
+        actual = "nothing" if call is None else f"{call.name} with {encode(call.input)}"
+        return f"number {number + 1}: {wanted} was expected, and {actual} was called"
+    others = [encode(call.input) for call in calls if call.name == expected.tool]
+    return f"{wanted} was not called in this order" + (f": it was with {', '.join(others)}" if others else "")
 
 
 def exactly(config: ToolTrajectory, calls: Sequence[ToolCall]) -> list[int | None]:
@@ -138,33 +136,17 @@ def exactly(config: ToolTrajectory, calls: Sequence[ToolCall]) -> list[int | Non
 
 
 def in_order(expected: Sequence[WantedCall], calls: Sequence[ToolCall]) -> list[int | None]:
-    """The number of the call that matches each expected one, in their order: as many as possible, and among
-    such matches one that keeps the most time limits."""
-    names = {expected_call.tool for expected_call in expected}
-    places = [place for place, call in enumerate(calls) if call.name in names]
-    if len(places) * len(expected) > _MOST_PAIRS:
-        message = f"{len(places):,} calls are too many to find {len(expected):,} among them in their order"
-        raise cannot_replay("BK672", message, "expect fewer calls, or count them with `mode: any_order`")
-    # best[i][j]: the most (calls, limits) that the calls from j on keep of the expected ones from i on
-    best = [[(0, 0)] * (len(places) + 1) for _ in range(len(expected) + 1)]
-    for i in range(len(expected) - 1, -1, -1):
-        for j in range(len(places) - 1, -1, -1):
-            most = max(best[i + 1][j], best[i][j + 1])
-            if expected[i].accepts(call := calls[places[j]]):
-                limit, (found, kept) = expected[i].max_seconds, best[i + 1][j + 1]
-                is_in_time = limit is not None and call.seconds is not None and call.seconds <= limit
-                most = max(most, (found + 1, kept + is_in_time))
-            best[i][j] = most
-    matched: list[int | None] = [None] * len(expected)
-    i = j = 0
-    while i < len(expected) and j < len(places):
-        if best[i][j] == best[i][j + 1]:
-            j += 1
-        elif best[i][j] == best[i + 1][j]:
-            i += 1
-        else:
-            matched[i] = places[j]
-            i, j = i + 1, j + 1
+    """The number of the call that matches each expected one, in their order: the first one after the match
+    before it, in its time limit if there is one."""
+    matched: list[int | None] = []
+    start = 0
+    for wanted in expected:
+        fitting = (number for number in range(start, len(calls)) if wanted.accepts(calls[number]))
+        place = next(fitting, None)
+        if place is not None and not wanted.is_in_time(calls[place]):
+            place = next((number for number in fitting if wanted.is_in_time(calls[number])), place)
+        matched.append(place)
+        start = start if place is None else place + 1
     return matched
 
 
@@ -223,8 +205,7 @@ def latency(task: Task, observation: Observation, clients: GradeClients) -> Grad
     seconds = observation.seconds
     details: dict[str, Json] = {"seconds": round(seconds, 3), "max_seconds": config.max_seconds}
     reason = f"took {seconds:.3f} s, at most {config.max_seconds:g} s is allowed"
-    passed = seconds <= config.max_seconds
-    return task.decide((passed, "" if passed else reason, details))
+    return task.decide(seconds <= config.max_seconds, reason, details)
 
 
 def cost(task: Task, observation: Observation, clients: GradeClients) -> Grade:
@@ -233,26 +214,25 @@ def cost(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     if usd is None:
         raise cannot_replay("BK671", "it is not known what the answer cost", _PRICES)
     limit = Decimal(str(config.max_usd))
-    passed = usd <= limit
-    reason = "" if passed else f"cost {usd:f} dollars, at most {limit:f} are allowed"
-    return task.decide((passed, reason, {"cost_usd": float(usd), "max_usd": config.max_usd}))
+    reason = f"cost {usd:f} dollars, at most {limit:f} are allowed"
+    return task.decide(usd <= limit, reason, {"cost_usd": float(usd), "max_usd": config.max_usd})
 
 
 def tokens(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     config: TokenLimit = task.method
     usage = observation.usage
-    counts = {"input": usage.tokens_in, "output": usage.tokens_out, "total": None}
-    if usage.tokens_in is not None and usage.tokens_out is not None:
-        counts["total"] = usage.tokens_in + usage.tokens_out
-    used = {name: count for name in config.stated if (count := counts[name]) is not None}
-    if missing := [name for name in config.stated if name not in used]:
-        message = f"it is not known how many tokens the answer took ({', '.join(missing)})"
-        raise cannot_replay("BK671", message, _USAGE)
-    over = {name: limit for name, limit in config.stated.items() if used[name] > limit}
-    words = [f"{used[name]:,} tokens ({name}), at most {limit:,} are allowed" for name, limit in over.items()]
-    details: dict[str, Json] = {"tokens": dict(used)}
-    details |= {f"max_{name}": limit for name, limit in config.stated.items()}
-    return task.decide((not words, "; ".join(words), details))
+    both = usage.tokens_in, usage.tokens_out
+    counts = {"input": both[:1], "output": both[1:], "total": both}
+    used: dict[str, Json] = {}
+    reasons = []
+    for name, limit in config.stated.items():
+        if None in counts[name]:
+            raise cannot_replay("BK671", f"it is not known how many tokens the answer took ({name})", _USAGE)
+        used[name] = sum(count or 0 for count in counts[name])
+        if used[name] > limit:
+            reasons.append(f"{used[name]:,} tokens ({name}), at most {limit:,} are allowed")
+    details = {"tokens": used, **{f"max_{name}": limit for name, limit in config.stated.items()}}
+    return task.decide(not reasons, "; ".join(reasons), details)
 
 
 def token_problems(task: Task) -> Iterator[Problem]:

@@ -7,11 +7,11 @@ whole an error, unless the aggregator has another `on_error`; a part that waits 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
-from baselinekit.errors import Problem, suggest
+from baselinekit.errors import Problem
 from baselinekit.graders import base
 from baselinekit.graders.base import GradeClients, GraderType, ReadConfig, StatedPart, Task
 from baselinekit.model.baselines import Number
-from baselinekit.model.grades import Grade, Grader, Outcome, PassRule
+from baselinekit.model.grades import Grade, Grader, Method, Outcome, PassRule
 from baselinekit.model.recipes import Observation, Usage
 from baselinekit.model.values import Json
 from baselinekit.structs import NotNegative, Struct, Threshold, field, replace
@@ -77,7 +77,7 @@ def make_composite(
     problems = []
     for name in aggregator.weights:
         if name not in names:
-            hint = suggest(name, names) or f"there are {', '.join(sorted(names))}"
+            hint = f"there are {', '.join(sorted(names))}"
             problems.append(Problem("BK674", f"there is no grader {name!r} in it", hint, at=(*at, name)))
     if judge is not None:
         judge = replace(with_unique_names([*named, judge])[-1], weight=1.0, required=False)
@@ -90,14 +90,13 @@ def make_composite(
     return Composite(weighted, judge, aggregator.on_error, pass_at), problems
 
 
-def without_places(config: Composite) -> Composite:
-    """The composite without the places of its graders in their file."""
+def without_places(method: Method) -> Method:
+    """The config of a grader; of a composite, without the places of its graders in their file."""
 
     def without_place(part: Grader) -> Grader:
-        method = without_places(part.method) if isinstance(part.method, Composite) else part.method
-        return replace(part, at=(), config_at=(), says_required=False, method=method)
+        return replace(part, at=(), config_at=(), says_required=False, method=without_places(part.method))
 
-    return config.changed(without_place)
+    return method.changed(without_place) if isinstance(method, Composite) else method
 
 
 def stated_parts(stated: StatedComposite) -> list[StatedPart]:
@@ -227,5 +226,4 @@ COMPOSITE = GraderType(
     compose=compose,
     problems=composite_problems,
     parts=lambda config: config.parts,
-    without_places=without_places,
 )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from baselinekit.errors import BaselinekitError, OutOfBudget, Problem, suggest
+from baselinekit.errors import BaselinekitError, OutOfBudget, Problem
 from baselinekit.graders import (
     by_field,
     by_function,
@@ -115,7 +115,7 @@ def _grade_at(
     try:
         task = task_of(grader, case, graders)
         if task.look(observation.output) is ABSENT:
-            return task.decide((False, f"the output has no {task.of}", {}))
+            return task.decide(False, f"the output has no {task.of}", {})
         handed_in = replace(clients(position), part=grade_part, results=results)
         return row_of(grader, graders).judge(task, observation, handed_in)
     except OutOfBudget:
@@ -158,7 +158,7 @@ def fails_case(grade: Grade, has_required: bool, rule: PassRule = _DEFAULT_RULE)
 
 def problems_of(grader: Grader, case: Case, graders: Graders = GRADERS) -> Iterator[Problem]:
     """The problems of a grader that are known before anything is asked, with paths below the grader. A check
-    that cannot fail or cannot pass is one of them."""
+    that cannot fail is one of them."""
     task = task_of(grader, case, graders)
     yield from task.part_problems()
     yield from row_of(grader, graders).problems(task)
@@ -249,7 +249,7 @@ def read_checks(checks: Sequence[Mapping[str, Json]]) -> tuple[list[Grader], lis
             continue
         ((name, value),) = raw.items()
         if name not in FORMS:
-            hint = suggest(name, FORMS) or f"one of {', '.join(FORMS)}"
+            hint = f"one of {', '.join(FORMS)}"
             problems.append(Problem("BK712", f"there is no check {name!r}", hint, at=(number, name)))
         elif wrong := read_as(FORMS[name].kind, value)[1]:
             problems += prefix_paths(wrong, (number, name))

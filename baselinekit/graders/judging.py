@@ -119,6 +119,12 @@ def words_of(value: Json) -> str:
     return value if isinstance(value, str) else ""
 
 
+def points_of(value: Json, most: int) -> list[str]:
+    """The first points that a judge lists; none if it is not a list of texts."""
+    points = [point for point in value if isinstance(point, str)] if isinstance(value, list) else []
+    return points[:most]
+
+
 class UnreadableReply(CannotReplay):
     """A reply without a usable verdict. `why`: what is wrong with it, as the judge may hear it."""
 

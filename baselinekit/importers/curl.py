@@ -3,72 +3,50 @@
 The request is what curl would send: `-d` without a content type is a form, even if it looks like JSON."""
 
 import re
-from collections.abc import Callable, Mapping
-from getopt import GetoptError, getopt
+from collections.abc import Callable
+from getopt import GetoptError, gnu_getopt
 from typing import Any
-from urllib.parse import quote, quote_plus, unquote, urlsplit
+from urllib.parse import quote_plus, unquote, urlsplit
 
-from baselinekit.errors import InvalidInput, Problem, suggest
+from baselinekit.errors import InvalidInput, Problem
 from baselinekit.importers import drafts
 from baselinekit.kinds.http import FRAMING
-from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 from baselinekit.structs import Struct
 
-# The options of curl: their letters, which of them take a value, and how each is handled here.
-
+# The options of curl: their letters, which of them take a value, and how each is handled here. What is not
+# in these tables is refused.
 
 _LETTERS = (
     "X=request H=header d=data u=user b=cookie F=form k=insecure L=location G=get I=head A=user-agent "
-    "e=referer m=max-time T=upload-file r=range x=proxy o=output w=write-out c=cookie-jar E=cert "
-    "K=config D=dump-header n=netrc z=time-cond C=continue-at s=silent S=show-error v=verbose i=include "
-    "f=fail O=remote-name g=globoff N=no-buffer #=progress-bar J=remote-header-name R=remote-time "
-    "0=http1.0 1=tlsv1 4=ipv4 6=ipv6 q=disable j=junk-session-cookies a=append Z=parallel U=proxy-user "
-    "y=speed-time Y=speed-limit p=proxytunnel"
+    "e=referer m=max-time r=range x=proxy o=output w=write-out c=cookie-jar E=cert K=config D=dump-header "
+    "n=netrc s=silent S=show-error v=verbose i=include f=fail O=remote-name g=globoff N=no-buffer "
+    "#=progress-bar 4=ipv4 6=ipv6 q=disable U=proxy-user"
 )
 SHORT = dict(pair.split("=") for pair in _LETTERS.split())
 FLAGS = {"insecure", "location", "get", "head", "digest", "http2", "http2-prior-knowledge"}
 _TAKES_VALUE = {
     *("request", "header", "data", "data-raw", "data-ascii", "data-binary", "data-urlencode", "json", "user"),
-    *("cookie", "form", "form-string", "user-agent", "referer", "max-time", "upload-file", "range", "url"),
-    *("url-query", "oauth2-bearer", "max-redirs", "retry", "cacert", "cert"),
+    *("cookie", "form", "form-string", "user-agent", "referer", "max-time", "range", "url"),
+    *("oauth2-bearer", "max-redirs", "retry", "cacert", "cert"),
 }
 _WITHOUT_EFFECT = {
-    *("silent", "show-error", "verbose", "include", "show-headers", "fail", "fail-with-body", "fail-early"),
-    *("globoff", "buffer", "progress-bar", "progress-meter", "remote-name", "remote-name-all"),
-    *("remote-header-name", "remote-time", "http1.0", "http1.1", "tlsv1", "tlsv1.2", "tlsv1.3", "ipv4"),
-    *("ipv6", "disable", "compressed", "create-dirs", "keepalive", "tcp-nodelay", "parallel", "basic"),
-    *("path-as-is", "styled-output", "retry-connrefused", "retry-all-errors", "alpn"),
-    *("sessionid", "tcp-fastopen", "ssl-reqd", "anyauth", "junk-session-cookies"),
+    *("silent", "show-error", "verbose", "include", "show-headers", "fail", "fail-with-body", "globoff"),
+    *("buffer", "progress-bar", "progress-meter", "remote-name", "http1.0", "http1.1", "tlsv1.2", "tlsv1.3"),
+    *("ipv4", "ipv6", "disable", "compressed", "create-dirs", "keepalive", "basic", "path-as-is"),
+    *("retry-connrefused", "retry-all-errors"),
 }
 _WITHOUT_EFFECT_VALUED = {
-    *("output", "write-out", "dump-header", "connect-timeout", "keepalive-time", "limit-rate", "speed-time"),
-    *("speed-limit", "retry-delay", "retry-max-time", "stderr", "trace", "trace-ascii", "output-dir", "rate"),
-    *("max-filesize", "parallel-max", "expect100-timeout", "tls-max", "happy-eyeballs-timeout-ms"),
+    *("output", "output-dir", "write-out", "dump-header", "stderr", "trace", "trace-ascii", "limit-rate"),
+    *("connect-timeout", "keepalive-time", "retry-delay", "retry-max-time", "max-filesize"),
 }
 """Options that change neither the request nor the answer, only how long it takes or what is printed."""
-_NO_COUNTERPART: Mapping[str, str] = {
-    **dict.fromkeys(("location-trusted", "netrc", "netrc-optional", "ntlm", "negotiate", "delegation"), ""),
-    **dict.fromkeys(("proxytunnel", "append", "http3", "http3-only", "ssl", "crlf"), ""),
-    **dict.fromkeys(("post301", "post302", "post303"), ""),
+_NO_COUNTERPART = {"location-trusted", "netrc", "ntlm", "negotiate", "anyauth", "http3"}
+_NO_COUNTERPART_VALUED = {
+    *("proxy", "proxy-user", "noproxy", "socks5", "socks5-hostname", "key", "pass", "ciphers", "resolve"),
+    *("connect-to", "interface", "unix-socket", "cookie-jar", "config", "aws-sigv4", "netrc-file"),
 }
-_NO_COUNTERPART_VALUED: Mapping[str, str] = {
-    **dict.fromkeys(("proxy", "socks5", "socks5-hostname", "preproxy", "proxy-user"), "set HTTPS_PROXY"),
-    **dict.fromkeys(
-        ("key", "key-type", "pass", "cert-type", "ciphers", "pinnedpubkey"), "put it into --cert"
-    ),
-    **dict.fromkeys(
-        ("resolve", "connect-to", "interface", "dns-servers", "doh-url"), "ask the address itself"
-    ),
-    **dict.fromkeys(("unix-socket", "abstract-unix-socket"), "serve it on a port"),
-    "cookie-jar": "a flow keeps the cookies that its steps receive",
-    "config": "write its options into the line",
-    **dict.fromkeys(("aws-sigv4", "time-cond", "continue-at", "request-target", "capath", "crlfile"), ""),
-    **dict.fromkeys(("netrc-file", "noproxy", "proxy-header", "variable", "expand-url", "expand-data"), ""),
-    **dict.fromkeys(("login-options", "sasl-authzid", "service-name", "etag-compare", "etag-save"), ""),
-}
-NO_COUNTERPART = {**_NO_COUNTERPART, **_NO_COUNTERPART_VALUED}
-"""What to do about an option that is left out."""
+"""Options that are left out, which is reported."""
 
 _VALUED = {*_TAKES_VALUE, *_WITHOUT_EFFECT_VALUED, *_NO_COUNTERPART_VALUED}
 _SWITCHES = {*FLAGS, *_WITHOUT_EFFECT}
@@ -80,9 +58,7 @@ GETOPT_LETTERS = "".join(f"{letter}:" if name in _VALUED else letter for letter,
 Read = Callable[[str], str]
 """Reads a file that the line names; `-` is standard input."""
 
-MOST_REDIRECTS = 10
-_MOST_RETRIES = 10
-_GLOB = lazy_pattern(r"\[\w+-\w+(:\d+)?\]|(?<!\{)\{[^{}]*,[^{}]*\}(?!\})")
+_REDIRECTS = 10
 
 
 class CurlRequest(Struct):
@@ -103,26 +79,14 @@ def is_curl(word: str) -> bool:
 def parse_words(words: list[str], read: Read) -> CurlRequest:
     """The request of a line that a shell has split into words. The first may be `curl`."""
     line = _Line(read)
-    remaining = words[1:] if words and is_curl(words[0]) else list(words)
-    for following in ("--next", "-:"):
-        if following in remaining:
-            remaining = remaining[: remaining.index(following)]
-            line.dropped.append("what follows --next is another request: write a curl line of its own for it")
-    while remaining:
-        try:
-            options, remaining = getopt(remaining, GETOPT_LETTERS, GETOPT_NAMES)
-        except GetoptError as error:
-            name = error.opt if len(error.opt) > 1 else SHORT.get(error.opt, error.opt)
-            if "requires argument" in error.msg:
-                raise _refusal(f"--{name} needs a value behind it", "check the line") from None
-            if len(error.opt) == 1:
-                raise _refusal(f"curl has no option -{error.opt}", "check the line") from None
-            hint = suggest(error.opt, NAMES) or "leave it out"
-            raise _refusal(f"the option --{error.opt} of curl is not known", hint) from None
-        for flag, value in options:
-            line.take(flag[2:] if flag.startswith("--") else SHORT[flag[1:]], value)
-        line.urls += remaining[:1]
-        remaining = remaining[1:]
+    arguments = words[1:] if words and is_curl(words[0]) else words
+    try:
+        options, urls = gnu_getopt(arguments, GETOPT_LETTERS, GETOPT_NAMES)
+    except GetoptError as error:
+        raise _refusal(f"curl: {error.msg}", "check the line, or leave the option out") from None
+    for flag, value in options:
+        line.take(flag[2:] if flag.startswith("--") else SHORT[flag[1:]], value)
+    line.urls += urls
     return line.request()
 
 
@@ -137,7 +101,6 @@ class _Line:
         self.read = read
         self.urls: list[str] = []
         self.headers: dict[str, tuple[str, str]] = {}
-        self.query: list[str] = []
         self.data: list[str] = []
         self.fields: dict[str, Json] = {}
         self.files: dict[str, Json] = {}
@@ -151,9 +114,6 @@ class _Line:
         match name:
             case "url":
                 self.urls.append(value)
-            case "header" if value.startswith("@"):
-                for text in filter(str.strip, self.read(value[1:]).splitlines()):
-                    self.take("header", text)
             case "header":
                 header, colon, text = (part.strip() for part in value.partition(":"))
                 if not colon and not header.endswith(";"):
@@ -175,13 +135,10 @@ class _Line:
                 self.add_data(name, value)
             case "data-urlencode":
                 self.data.append(self.urlencoded(value))
-            case "url-query":
-                self.query.append(value[1:] if value.startswith("+") else self.urlencoded(value))
             case "form" | "form-string":
                 self.add_part(name, value)
-            case _ if name in NO_COUNTERPART:
-                hint = NO_COUNTERPART[name]
-                self.dropped.append(f"--{name} has no counterpart{f': {hint}' if hint else ''}")
+            case _ if name in _NO_COUNTERPART | _NO_COUNTERPART_VALUED:
+                self.dropped.append(f"--{name} has no counterpart")
             case _ if name in FLAGS:
                 self.flags.add(name)
             case _ if name.startswith("no-"):
@@ -264,39 +221,28 @@ class _Line:
             return self.values["request"].upper()
         if "head" in self.flags:
             return "HEAD"
-        if "upload-file" in self.values:
-            return "PUT"
         return "POST" if self.is_multipart or (self.data and "get" not in self.flags) else "GET"
 
     def url(self) -> str:
         """The whole address: with a scheme, without credentials and fragment, with the data that `-G` adds to
         it."""
         url = self.urls[0] if "://" in self.urls[0] else f"http://{self.urls[0]}"
-        if _GLOB.search(url):
-            self.dropped.append("the URL is asked as it is: curl would ask several for its `[…]` or `{…}`")
         scheme, _, remaining = url.partition("://")
         authority, *path = re.split(r"(?=[/?#])", remaining, maxsplit=1)
         if "@" in authority:
             credentials, _, authority = authority.rpartition("@")
             self.values.setdefault("user", unquote(credentials))
-        if "$" in authority:
-            message = f"{authority!r} is no host: nothing is known here of a variable of a shell"
-            raise _refusal(message, "write its value there")
         address = f"{scheme.lower()}://{authority}{''.join(path)}".partition("#")[0]
-        if "upload-file" in self.values and address.endswith("/"):
-            address += quote(re.split(r"[/\\]", self.values["upload-file"])[-1])
         if flaw := drafts.flaw_of_url(address):
             raise _refusal(flaw, drafts.HINT_FOR_URL)
-        query = [*self.query, *(self.data if self.flags & {"get", "head"} else ())]
-        return f"{address}{'&' if '?' in address else '?'}{'&'.join(query)}" if query else address
+        query = "&".join(self.data) if self.flags & {"get", "head"} else ""
+        return f"{address}{'&' if '?' in address else '?'}{query}" if query else address
 
     def body(self) -> dict[str, Any]:
         if self.is_multipart:
             if self.data:
                 self.dropped.append("-d and -F both set the body; the form of -F is sent")
             return {**({"form": self.fields} if self.fields else {}), "files": self.files}
-        if "upload-file" in self.values:
-            return {"body": self.read(self.values["upload-file"])}
         if not self.data or self.flags & {"get", "head"}:
             return {}
         _, content_type = self.headers.setdefault("content-type", ("Content-Type", drafts.FORM_TYPE))
@@ -314,13 +260,14 @@ class _Line:
         return {"type": kind, "username": name, "password": password}
 
     def execution(self) -> dict[str, Json]:
-        redirects, retries = self.number("max-redirs"), self.number("retry")
-        redirects = MOST_REDIRECTS if redirects is None or redirects < 0 else redirects
+        redirects = self.number("max-redirs")
         verify: Json = False if "insecure" in self.flags else self.values.get("cacert")
         execution: dict[str, Json] = {
             "timeout": self.number("max-time"),
-            "redirects": min(int(redirects), 2 * MOST_REDIRECTS) if "location" in self.flags else None,
-            "retries": None if retries is None else min(int(retries), _MOST_RETRIES),
+            "redirects": (_REDIRECTS if redirects is None else redirects)
+            if "location" in self.flags
+            else None,
+            "retries": self.number("retry"),
             "verify": verify,
             "cert": self.values.get("cert"),
             "http2": True if self.flags & {"http2", "http2-prior-knowledge"} else None,
@@ -329,10 +276,7 @@ class _Line:
 
     def number(self, name: str) -> int | float | None:
         text = self.values.get(name)
-        if text is None:
-            return None
         try:
-            number = float(text)
-            return int(number) if int(number) == number else number
-        except (ValueError, OverflowError):
+            return None if text is None else int(text) if text.isdecimal() else float(text)
+        except ValueError:
             raise _refusal(f"--{name} {text} is not a number", "check the line") from None

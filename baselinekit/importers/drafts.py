@@ -8,16 +8,15 @@ from urllib.parse import parse_qsl, urlsplit
 from baselinekit.errors import BaselinekitError
 from baselinekit.files.jsontext import json_events
 from baselinekit.files.languages import JSON, YAML
-from baselinekit.files.text import mark, place, reach
+from baselinekit.files.text import MarkedNode, mark, place, reach
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import position
 from baselinekit.secrets.variables import escape_variables, escape_variables_in
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Struct, field
 
-Formats = Callable[[Sequence[Json]], Mapping[Path, str]]
-"""From the outputs of a recipe: the placeholders that the file gives for values in the first of them, by the
-paths where they fit."""
+Formats = Callable[[Json], Mapping[Path, str]]
+"""The placeholders that the file gives for values of an output, by the paths where they fit."""
 
 
 class DraftRecipe(Struct):
@@ -95,9 +94,9 @@ _MERGE_KEY = lazy_pattern(r"(^[ \t]*(?:- +)*|[{,][ \t]*(?=<<[ \t]*:[ \t]*[*\[]))
 class SourceText:
     """A file as an importer reads it: its text, and on demand its value and the lines of values."""
 
-    def __init__(self, name: str, text: str):
+    def __init__(self, name: str, text: str, is_json: bool | None = None):
         self.name, self.text = name, text
-        self.is_json = text.lstrip().startswith(("{", "["))
+        self.is_json = text.lstrip().startswith(("{", "[")) if is_json is None else is_json
 
     @cached_property
     def value(self) -> Json:
@@ -107,33 +106,15 @@ class SourceText:
         documents = YAML.load(quoted, self.name, numbered=_NUMBERED)
         return _with_merges(documents[0]) if documents else None
 
-    def lines(self, paths: Sequence[Path]) -> list[int]:
-        """The line of each path, or of the part of it that exists."""
-        events = json_events(self.text) if self.is_json else YAML.events(self.text)
-        marks = mark(events)
-        numbers = []
-        for path in paths:
-            nodes, _ = reach(marks, 0, path)
-            index = position(nodes[-1], at_key=True) if nodes else 0
-            numbers.append(place(self.name, self.text, index).line or 1)
-        return numbers
+    def line(self, path: Path) -> int:
+        """The line of a path, or of the part of it that exists."""
+        nodes, _ = reach(self._marks, 0, path)
+        index = position(nodes[-1], at_key=True) if nodes else 0
+        return place(self.name, self.text, index).line or 1
 
-
-def imported_at(
-    source: SourceText,
-    above: Path,
-    drafts: Sequence[tuple[int, DraftRecipe]],
-    left_out: Sequence[tuple[int, str, str]],
-    secrets: Mapping[str, tuple[str, tuple[str, ...]]],
-) -> ImportedFile:
-    """The result of a file whose entries are in a list: each by its number, and what is left out with the
-    reason."""
-    numbers = [*(number for number, _ in drafts), *(number for number, *_ in left_out)]
-    lines = source.lines([(*above, number) for number in numbers])
-    reasons = zip(left_out, lines[len(drafts) :], strict=True)
-    placed = tuple(replace(draft, line=line) for (_, draft), line in zip(drafts, lines, strict=False))
-    others = tuple(LeftOut(line, message, hint) for (_, message, hint), line in reasons)
-    return ImportedFile(placed, others, secrets=secrets)
+    @cached_property
+    def _marks(self) -> Sequence[MarkedNode]:
+        return mark(json_events(self.text) if self.is_json else YAML.events(self.text))
 
 
 def _with_merges(value: Json) -> Json:
@@ -159,7 +140,8 @@ def flaw_of_url(url: str) -> str:
     """Why an address cannot be read, or an empty text. It does not show what may be secret: the query and the
     login."""
     try:
-        is_readable = urlsplit(url).netloc.isprintable()
+        host = urlsplit(url).netloc
+        is_readable = host.isprintable() and "$" not in host  # a variable of a shell
     except ValueError:
         is_readable = False
     return "" if is_readable else f"{re.sub('//[^/]*@', '//…@', url.partition('?')[0])} is not a URL"

@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from email import message_from_string
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -25,17 +24,17 @@ FORM = "a HAR file"
 
 _OPENS = lazy_pattern(r'\s*\{\s*"log"\s*:\s*\{')
 _API_TYPES = ("json", "xml")
-_MULTIPART = "multipart/form-data"
 _SHORTEST_ISSUED = 8
 _DEEPEST = 12
 
 
 class HarEntry(Struct):
-    """One request with its answer. `cookies`: those that the answer set; `issued`: texts of the answer that
-    look like credentials, each with its path in the output; `status`: of the answer; `unsent`: why no
-    recipe can send the request."""
+    """One request with its answer. `line`: in the file; `cookies`: those that the answer set; `issued`: texts
+    of the answer that look like credentials, each with its path in the output; `status`: of the answer;
+    `unsent`: why no recipe can send the request."""
 
     number: int
+    line: int
     request: dict[str, Any]
     media: str
     cookies: dict[str, str]
@@ -59,17 +58,18 @@ def read(source: imports.SourceText, choices: imports.ImportChoices) -> imports.
         problem = Problem("BK550", "a HAR file without `entries`", "save it again", Place(source.name))
         raise InvalidInput(problem)
     entries: list[HarEntry] = []
-    left_out: list[tuple[int, str, str]] = []
+    left_out: list[imports.LeftOut] = []
     other_count = 0
     for number, raw_entry in enumerate(raw):
+        line = source.line(("log", "entries", number))
         try:
-            entry = _entry(number, raw_entry)
+            entry = _entry(number, line, raw_entry)
             entries += [entry] if entry is not None else []
             other_count += entry is None
         except imports.NotCarried as error:
-            left_out.append((number, error.message, error.hint))
+            left_out.append(imports.LeftOut(line, error.message, error.hint))
         except (KeyError, TypeError, ValueError, AttributeError):
-            left_out.append((number, "an entry that cannot be read", "save the file again"))
+            left_out.append(imports.LeftOut(line, "an entry that cannot be read", "save the file again"))
     types = [type.lower() for type in choices.types or _API_TYPES]
     of_type = [entry for entry in entries if any(type in entry.media for type in types)]
     hosts = _hosts(of_type, source.name, choices)
@@ -80,23 +80,27 @@ def read(source: imports.SourceText, choices: imports.ImportChoices) -> imports.
             first.setdefault(json.dumps(identity, default=str), entry)
     allowed = [entry for entry in first.values() if choices.unsafe or entry.request["method"] in imports.SAFE]
     credentials = HiddenValues()
-    drafts: list[tuple[int, imports.DraftRecipe]] = []
+    drafts: list[imports.DraftRecipe] = []
     for entry in allowed:
         steps = _steps(entry, entries)
         if unsent := next((step for step, _ in steps if step.unsent), None):
             # a HAR file may be one long line, so the reason names the request
             path = urlsplit(unsent.request["url"]).path or "/"
             message = f"{unsent.request['method']} {path}: {unsent.unsent}"
-            left_out.append((entry.number, message, "write a curl line for it"))
+            left_out.append(imports.LeftOut(entry.line, message, "write a curl line for it"))
         else:
             hidden = [credentials.hidden(request) for _, request in steps]
-            drafts.append((entry.number, replace(_draft(hidden, choices), status=entry.status)))
-    imported = imports.imported_at(source, ("log", "entries"), drafts, left_out, credentials.found)
-    unselected = len(entries) - len(first) + other_count
-    return replace(imported, unsafe=len(first) - len(allowed), unselected=unselected)
+            drafts.append(replace(_draft(hidden, entry.line, choices), status=entry.status))
+    return imports.ImportedFile(
+        tuple(drafts),
+        tuple(left_out),
+        unsafe=len(first) - len(allowed),
+        unselected=len(entries) - len(first) + other_count,
+        secrets=credentials.found,
+    )
 
 
-def _entry(number: int, raw: dict[str, Any]) -> HarEntry | None:
+def _entry(number: int, line: int, raw: dict[str, Any]) -> HarEntry | None:
     """An entry; None for a web socket, or what is internal to the browser."""
     request, response = raw["request"], raw["response"]
     url = str(request["url"]).partition("#")[0]
@@ -112,19 +116,22 @@ def _entry(number: int, raw: dict[str, Any]) -> HarEntry | None:
         body = _body(request)
     except imports.NotCarried as reason:
         unsent = reason.message
-    cookies = {str(item["name"]): str(item["value"]) for item in request.get("cookies") or ()}
-    cookies = cookies or imports.cookie_pairs(_header(request, "cookie"))
+    cookies = _cookies(request) or imports.cookie_pairs(_header(request, "cookie"))
     sent = imports.recorded_request(method, url, headers, cookies, body)
     content = response.get("content") or {}
-    received = {str(item["name"]): str(item["value"]) for item in response.get("cookies") or ()}
+    received = _cookies(response)
     for item in response.get("headers") or ():
         if str(item.get("name")).lower() == "set-cookie":
-            for line in str(item.get("value")).partition(";")[0].splitlines():
-                received |= imports.cookie_pairs(line)
+            for text in str(item.get("value")).partition(";")[0].splitlines():
+                received |= imports.cookie_pairs(text)
     issued = dict(_issued(_answer(content), ("body",)))
     status = code if isinstance(code := response.get("status"), int) else None
     media = imports.media_of(str(content.get("mimeType") or ""))
-    return HarEntry(number, sent, media, received, issued, status, unsent)
+    return HarEntry(number, line, sent, media, received, issued, status, unsent)
+
+
+def _cookies(message: dict[str, Any]) -> dict[str, str]:
+    return {str(item["name"]): str(item["value"]) for item in message.get("cookies") or ()}
 
 
 def _header(message: dict[str, Any], name: str) -> str:
@@ -133,45 +140,20 @@ def _header(message: dict[str, Any], name: str) -> str:
 
 
 def _body(request: dict[str, Any]) -> dict[str, Json]:
-    post_data = request.get("postData")
+    post_data = request.get("postData") or {}
     content_type = _header(request, "content-type")
-    if not post_data:
-        size = _header(request, "content-length") or str(request.get("bodySize", 0))
-        has_size = size.isdecimal() and int(size) > 0
-        if content_type and (has_size or imports.media_of(content_type) == _MULTIPART):
-            raise imports.NotCarried("its body is not in the HAR file")
-        return {}
-    body_type = str(post_data.get("mimeType") or content_type)
-    media, text, params = imports.media_of(body_type), post_data.get("text"), post_data.get("params") or ()
-    if media == _MULTIPART:
-        return _multipart(body_type, str(text or ""), params)
+    media = imports.media_of(str(post_data.get("mimeType") or content_type))
     if media.startswith("multipart/"):
         raise imports.NotCarried(f"a body of {media}")
-    if text is None or (not text and params):
+    text, params = post_data.get("text"), post_data.get("params") or ()
+    if not post_data:
+        size = _header(request, "content-length") or str(request.get("bodySize", 0))
+        if content_type and size.isdecimal() and int(size) > 0:
+            raise imports.NotCarried("its body is not in the HAR file")
+    elif text is None or (not text and params):
         pairs = [(param["name"], param.get("value", "")) for param in params]
         text, media = urlencode(pairs), imports.FORM_TYPE
     return imports.body_of(str(text), media) if text else {}
-
-
-def _multipart(content_type: str, text: str, params: Sequence[dict[str, Any]]) -> dict[str, Json]:
-    """The fields of a multipart form. A browser saves no more of its files than their names."""
-    parts = [(param.get("name"), str(param.get("value") or ""), param.get("fileName")) for param in params]
-    if text and "boundary=" in content_type:
-        whole: Any = message_from_string(f"Content-Type: {' '.join(content_type.split())}\n\n{text}")
-        parts = []
-        for part in whole.get_payload() if whole.is_multipart() else ():
-            name = part.get_param("name", None, "content-disposition")
-            parts.append((name, str(part.get_payload()), part.get_filename()))
-    fields: dict[str, Json] = {}
-    for name, value, file in parts:
-        if file is not None:
-            named = file or "that was chosen"
-            raise imports.NotCarried(f"it sends the file {named}, which is not in the HAR file")
-        if isinstance(name, str):
-            imports.add_value(fields, name, value)
-    if not fields:
-        raise imports.NotCarried("its body is not in the HAR file")
-    return {"form": fields, "files": {}}
 
 
 def _answer(content: dict[str, Any]) -> Json:
@@ -243,8 +225,8 @@ def _steps(entry: HarEntry, entries: Sequence[HarEntry]) -> list[tuple[HarEntry,
     return [needed[number] for number in sorted(needed)]
 
 
-def _draft(steps: list[dict[str, Any]], choices: imports.ImportChoices) -> imports.DraftRecipe:
-    draft = draft_of(steps[-1], {}, 0, (), choices)
+def _draft(steps: list[dict[str, Any]], line: int, choices: imports.ImportChoices) -> imports.DraftRecipe:
+    draft = draft_of(steps[-1], {}, line, (), choices)
     if len(steps) == 1:
         return draft
     flow = []

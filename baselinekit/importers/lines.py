@@ -6,7 +6,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.importers import drafts as imports
 from baselinekit.importers.credentials import HiddenValues
 from baselinekit.importers.curl import parse_words
-from baselinekit.importers.shell import next_command, refuse_expansions
+from baselinekit.importers.shell import next_command
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 
@@ -30,19 +30,17 @@ def read(source: imports.SourceText, choices: imports.ImportChoices) -> imports.
     unsafe = position = 0
     text = source.text
     while position < len(text):
-        end = text.find("\n", position)
-        end = len(text) if end < 0 else end
-        line, whole_line = text.count("\n", 0, position) + 1, text[position:end]
-        start, position = position + len(whole_line) - len(whole_line.lstrip()), end + 1
-        if not whole_line.strip() or whole_line.lstrip().startswith("#"):
+        line, start, position = text.count("\n", 0, position) + 1, position, _end_of_line(text, position)
+        stated = text[start:position].strip()
+        if not stated or stated.startswith("#"):
             continue
         try:
-            if curl := _CURL.match(text, start):
-                words, _, position = next_command(text, curl.end())
-                refuse_expansions(text, curl.end())
-                parsed = parse_words(words, choices.read)
+            if curl := _CURL.match(stated):
+                words, end = next_command(text, text.index(stated, start) + curl.end())
+                position = max(position, end)
             else:
-                parsed = parse_words(_words_of(whole_line.strip(), choices), choices.read)
+                words = _words_of(stated, choices)
+            parsed = parse_words(words, choices.read)
         except BaselinekitError as error:
             left_out.append(imports.LeftOut(line, error.problems[0].message, error.problems[0].hint))
         except imports.NotCarried as error:
@@ -57,6 +55,13 @@ def read(source: imports.SourceText, choices: imports.ImportChoices) -> imports.
                 notes = (*notes, f"-k is not carried over: {hint}")
             drafts.append(draft_of(credentials.hidden(parsed.request), execution, line, notes, choices))
     return imports.ImportedFile(tuple(drafts), tuple(left_out), unsafe, secrets=credentials.found)
+
+
+def _end_of_line(text: str, position: int) -> int:
+    """Where the next line begins. A backslash at its end continues a line."""
+    while (end := text.find("\n", position) + 1) > 0 and text[position:end].rstrip("\r\n").endswith("\\"):
+        position = end
+    return end or len(text)
 
 
 def _words_of(line: str, choices: imports.ImportChoices) -> list[str]:

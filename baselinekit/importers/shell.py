@@ -11,6 +11,7 @@ _WORD = lazy_pattern(
     r"""|(?P<ends>&&|\|\|?|;|&|[12]?>>?|<)""",
     re.DOTALL,
 )
+_EXPANSION = lazy_pattern(r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_][^}]*\}|\([^)]*\)?)|`[^`]*`?")
 _ANSI = lazy_pattern(r"\\(?:x([\da-fA-F]{1,2})|u([\da-fA-F]{1,4})|U([\da-fA-F]{1,8})|([0-7]{1,3})|(.))", re.S)
 _ANSI_SIGNS = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 
@@ -20,50 +21,22 @@ def split_words(text: str) -> list[str]:
     return next_command(text, 0)[0]
 
 
-def split_commands(text: str) -> list[tuple[int, list[str]]]:
-    """All commands of a text, each with the line where it begins and its words."""
+def split_commands(text: str) -> list[list[str]]:
+    """The words of all commands of a text."""
     commands = []
     place = 0
     while place < len(text):
-        words, begins, place = next_command(text, place)
-        if words:
-            commands.append((text.count("\n", 0, begins) + 1, words))
+        words, place = next_command(text, place)
+        commands += [words] if words else []
     return commands
 
 
-_EXPANSION = lazy_pattern(r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_][^}]*\}|\([^)]*\)?)|`[^`]*`?")
-
-
-def expansions(text: str, place: int) -> list[str]:
-    """What a shell would expand in the command at a place: variables, and the output of programs."""
-    expansions: list[str] = []
-    kind_before = "blank"
-    while match := _WORD.match(text, place):
-        kind, place = match.lastgroup or "", match.end()
-        if kind in ("newline", "ends") or (kind_before == "blank" and match[0].startswith("#")):
-            break
-        if kind == "text":
-            expansions += _EXPANSION.findall(re.sub(r"(?s)\\.", "", match["text"]))
-        elif kind == "plain":
-            expansion = _EXPANSION.match(text, match.start()) if match[0] == "$" else None
-            expansions += [expansion[0]] if expansion else _EXPANSION.findall(match[0])
-        kind_before = kind
-    return expansions
-
-
-def refuse_expansions(text: str, place: int) -> None:
-    """Raise InvalidInput for a line with expansions: the shell that it is from is not known here."""
-    for name in expansions(text, place)[:1]:
-        message = f"{name} is for the shell to fill in, and nothing is known of it here"
-        raise InvalidInput(Problem("BK508", message, "write its value there; what is meant so goes in '…'"))
-
-
-def next_command(text: str, place: int) -> tuple[list[str], int, int]:
-    """The first command at or after a place: its words, where it begins, and where its last line ends.
-    Quotes, `$'…'`, comments and line continuations are read as bash reads them. Nothing is expanded. Pipes
+def next_command(text: str, place: int) -> tuple[list[str], int]:
+    """The words of the first command at or after a place, and where its last line ends. Quotes, `$'…'`,
+    comments and line continuations are read as bash reads them, what bash would expand is refused, and pipes
     and redirections are left out."""
     words: list[str] = []
-    start, word = place, None
+    word = None
     is_over = False  # after a pipe: the rest of the line is skipped
     while place < len(text):
         match = _WORD.match(text, place)
@@ -87,10 +60,22 @@ def next_command(text: str, place: int) -> tuple[list[str], int, int]:
         elif kind == "ends":
             is_over = True
         elif kind not in (None, "blank"):
-            if not words and word is None:
-                start = match.start()
+            if not is_over:
+                _refuse_expansion(match)
             word = (word or "") + _unquoted(match, str(kind))
-    return words if word is None or is_over else [*words, word], start, place
+    return words if word is None or is_over else [*words, word], place
+
+
+def _refuse_expansion(match: re.Match[str]) -> None:
+    """Refuse a variable, and the output of a program: the shell that they are for is not known here."""
+    found = None
+    if match.lastgroup == "text":
+        found = _EXPANSION.search(re.sub(r"(?s)\\.", "", match["text"]))
+    elif match.lastgroup == "plain":
+        found = _EXPANSION.match(match.string, match.start()) or _EXPANSION.search(match[0])
+    if found is not None:
+        message = f"{found[0]} is for the shell to fill in, and nothing is known of it here"
+        raise InvalidInput(Problem("BK508", message, "write its value there; what is meant so goes in '…'"))
 
 
 def _unquoted(match: re.Match[str], kind: str) -> str:

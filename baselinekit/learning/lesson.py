@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Self
 
 from baselinekit.changes.rows import Rows, Unlike, by_shape, keys_naming, order_rule, placeholder_for, unify
@@ -24,6 +25,7 @@ from baselinekit.learning.varying import (
     evidence_below,
     evidence_for,
     fill_placeholders,
+    ignoring,
     is_handwritten,
     judge_parts,
     learn_places,
@@ -158,12 +160,13 @@ def _list_rules(case: LearningCase) -> list[ListRule]:
         try:
             raw_lists = [value_at(output, path) for output in case.outputs]
             filled_lists = [value_at(output, path) for output in resolved]
-            known = [value_at(output, path) for output in earlier if case.is_known_to_vary(path)]
+            known = [value_at(output, path) for output in earlier]
         except (LookupError, TypeError):
             continue
-        if all(isinstance(rows, list) for rows in (*raw_lists, *filled_lists, *known)):
-            stored_lists = [value_at(case.stored, path), *known]
-            rule = _find_rule(case, path, stored_lists, raw_lists, [*known, *filled_lists])
+        if all(isinstance(rows, list) for rows in (*known, *raw_lists, *filled_lists)):
+            known = known if case.is_known_to_vary(path) else known[:1]
+            service = [*known, *filled_lists] if case.is_known_to_vary(path) else filled_lists
+            rule = _find_rule(case, path, known, raw_lists, service)
             rules += [rule] if rule else []
     return rules
 
@@ -180,36 +183,34 @@ def lists_above(stored: Json, differences: Sequence[Difference]) -> Iterator[Pat
 
 def _lists_of_varying_length(outputs: Sequence[Json], path: Path = ()) -> Iterator[Path]:
     """Yield the outermost lists whose length is not the same in all outputs."""
-    if len(outputs) > 1 and all(isinstance(output, list) for output in outputs):
+    if all(isinstance(output, list) for output in outputs):
         if len({len(output) for output in outputs}) > 1:
             yield path
     elif all(isinstance(output, dict) for output in outputs):
-        for key in outputs[0] if outputs else ():
+        for key in outputs[0]:
             if all(key in output for output in outputs):
                 yield from _lists_of_varying_length([output[key] for output in outputs], (*path, key))
 
 
-def _find_rule(case: LearningCase, path: Path, stored: Lists, came: Lists, service: Lists) -> ListRule | None:
-    """Return the rule for one list. `stored`: the lists as they are or could be stored;
-    `service`: those that all come from one service."""
-    sizes = min(map(len, (*stored, *came))), max(map(len, (*stored, *came)))
+def _find_rule(case: LearningCase, path: Path, known: Lists, came: Lists, service: Lists) -> ListRule | None:
+    """Return the rule for one list. `known`: the stored list, and the earlier answer that could be stored;
+    `service`: the lists that all come from one service."""
+    stored, sizes = known[0], (min(map(len, (*known, *came))), max(map(len, (*known, *came))))
     if not _has_varying_rows(service):
         order = order_rule(service)
         return ListRule(path, order, sizes) if order is not None else None
     if not sizes[0]:
         return None  # no row to describe
-    steady, gone = _always_there(stored[0], service)
-    literal = not all(any(map(is_template, texts_in(stored[0][n]))) for n in steady)
-    names_rows = len({canonical(row) for row in stored[0]}) == len(steady) > 1
+    steady, gone = _always_there(stored, service)
+    literal = not all(any(map(is_template, texts_in(stored[n]))) for n in steady)
+    names_rows = len({canonical(row) for row in stored}) == len(steady) > 1
     if literal or names_rows or len(steady) >= max(_FEWEST_NAMED, _MOST_STEADY * sizes[1]):
         # one row that describes all would accept any other value in place of what never varied
-        core = tuple(row for n, row in enumerate(stored[0]) if n in steady or n in gone)
+        core = tuple(row for n, row in enumerate(stored) if n in steady or n in gone)
         return ListRule(path, "subset", sizes, core)
-    rows = [row for rows in stored for row in rows]
+    new_rows = (escape_value(row) for rows in came for row in rows)
     try:
-        row = _describing_row(
-            case, [*rows, *(escape_value(row) for rows in came for row in rows)], (*path, 0)
-        )
+        row = _describing_row(case, [*chain(*known), *new_rows], (*path, 0))
     except Unlike:
         return None
     return ListRule(path, "each", sizes, (row,), tuple(_volatile_places(path, row, came)))
@@ -421,29 +422,32 @@ def learn_new(case: LearningCase) -> Lesson:
     if not all(comparison.passed for comparison in case.settled[1:]):
         found = learn_places(outputs, view)
         volatile, refusals = list(found.volatile), list(found.refusals)
-    known = [*(place for item in volatile for place in item.places), *(place.path for place in refusals)]
-    steady = _SteadyValues(case, known)
-    volatile += steady.checked(moments_of_now(steady.values(), case.now, view))
+    known = {place for item in volatile for place in item.places} | {place.path for place in refusals}
+    steady = _steady_values(case, known)
+    new = [*moments_of_now(steady.items(), case.now, view)]
     if len(outputs) == 1 and case.kind.writes(recipe):
+        free = steady.keys() - {item.places[0] for item in new}
         made = made_by_write(outputs[0], recipe.input, view)
-        taken = {place for item in volatile for place in item.places}
-        new = (item for item in made if item.places[0] not in taken)
-        volatile += steady.checked(item for item in new if steady.is_literal(item.places[0]))
+        new += [item for item in made if item.places[0] in free]
+    compared = _compared(case, [item.places[0] for item in new])
+    volatile += [item for item in new if item.places[0] in compared]
     saved = [observation.saved for observation in case.observations]
     is_made = len(saved) == 1 and bool(saved[0])  # by a flow that writes, and was replayed once
-    linking = replace(view, saved=saved, is_made=is_made, literal=steady.literal)
+
+    def literal(paths: Collection[Path]) -> Collection[Path]:
+        return _compared(case, [path for path in paths if path in steady])
+
+    linking = replace(view, saved=saved, is_made=is_made, literal=literal)
     volatile = bind_links(volatile, outputs, linking)
     taken = {place for item in volatile for place in item.places}
     created = created_id_path(outputs[0])
     ids = {
         path: value
-        for path, value in steady.values()
+        for path, value in steady.items()
         if path not in taken and (path == created or looks_like_id(value, path))
     }
-    same = lookalikes(ids, steady.compared, view)
-    is_as_it_came = len(outputs) == 1 and not volatile
-    lesson = Lesson(case.baseline) if is_as_it_came else _finished(case, volatile, refusals)
-    return replace(lesson, lookalikes=tuple(same))
+    same = lookalikes({path: ids[path] for path in _compared(case, [*ids])}, view)
+    return replace(_finished(case, volatile, refusals), lookalikes=tuple(same))
 
 
 def with_lookalikes(lesson: Lesson) -> Lesson:
@@ -469,50 +473,36 @@ def _agreed(comparisons: Sequence[Comparison]) -> Callable[[Path], bool]:
 _NO_VALUE = "\0"
 
 
-class _SteadyValues:
-    """The values that were the same in all answers and are in the stored output as they came, outside of the
-    places that are known to vary."""
+def _steady_values(case: LearningCase, known: Collection[Path]) -> dict[Path, Json]:
+    """Return the values that were the same in all answers and are in the stored output as they came, outside
+    of the places that are known to vary. A whole answer is none, and the hash of a body of bytes is none:
+    another one means another body."""
+    output, stored = case.outputs[0], case.stored
+    others = [other for other in case.outputs[1:] if not same_json(other, output)]
+    wholes = {(), *case.kind.answers(case.baseline.current)}
+    steady: dict[Path, Json] = {}
+    for path, value in places(output):
+        written = value_or_absent(stored, path)
+        if isinstance(value, dict | list) or path in wholes or written != value:
+            continue
+        is_known = any(path[:end] in known for end in range(len(path) + 1))
+        if is_known or (isinstance(written, str) and has_marker(written)):
+            continue
+        if path[-1] == "sha256" and value_at(stored, path[:-1]).keys() == {"sha256", "size"}:
+            continue
+        if all(same_json(value_or_absent(other, path), value) for other in others):
+            steady[path] = value
+    return steady
 
-    def __init__(self, case: LearningCase, known_paths: Iterable[Path]):
-        self._case, self._known = case, set(known_paths)
-        self._output, self._stored = case.outputs[0], case.stored
-        self._others = [output for output in case.outputs[1:] if not same_json(output, self._output)]
-        self._wholes = {(), *case.kind.answers(case.baseline.current)}
 
-    def values(self) -> Iterator[tuple[Path, Json]]:
-        """Yield them with their paths. The hash of a body of bytes is none: another one means another
-        body."""
-        for path, value in places(self._output):
-            if isinstance(value, dict | list) or path in self._wholes or not self.is_literal(path):
-                continue
-            if self._known and any(path[:end] in self._known for end in range(len(path) + 1)):
-                continue
-            if path[-1] == "sha256" and value_at(self._stored, path[:-1]).keys() == {"sha256", "size"}:
-                continue
-            if all(same_json(value_or_absent(output, path), value) for output in self._others):
-                yield path, value
-
-    def is_literal(self, path: Path) -> bool:
-        stored = value_or_absent(self._stored, path)
-        return stored == value_at(self._output, path) and not (isinstance(stored, str) and has_marker(stored))
-
-    def checked(self, found: Iterable[Volatile]) -> list[Volatile]:
-        """Return those that the rules compare."""
-        items = [item for item in found if item.path not in self._wholes or not is_alone(item.proposal.text)]
-        compared = self.compared([item.places[0] for item in items]) if items else ()
-        return [item for item in items if item.places[0] in compared]
-
-    def literal(self, paths: Iterable[Path]) -> set[Path]:
-        """Return those paths that are compared and stored as they came, except a whole answer."""
-        return self.compared([path for path in paths if path not in self._wholes and self.is_literal(path)])
-
-    def compared(self, paths: Sequence[Path]) -> set[Path]:
-        """Return those paths at which another value would be a difference."""
-        if self._case.matcher.is_plain:
-            return set(paths)
-        changed = with_values(self._output, dict.fromkeys(paths, _NO_VALUE))
-        differences = self._case.matcher.compare(Observation(changed, 0.0)).differences
-        return {difference.at for difference in differences} & set(paths)
+def _compared(case: LearningCase, paths: Collection[Path]) -> list[Path]:
+    """Return those paths at which another value would be a difference."""
+    if case.matcher.is_plain or not paths:
+        return [*paths]
+    changed = with_values(case.outputs[0], dict.fromkeys(paths, _NO_VALUE))
+    differences = case.matcher.compare(Observation(changed, 0.0)).differences
+    differing = {difference.at for difference in differences}
+    return [path for path in paths if path in differing]
 
 
 # Values that were the same in every answer and may still differ in the next one: moments of now, and what a
@@ -537,15 +527,10 @@ def moments_of_now(steady: Iterable[tuple[Path, Json]], now: float, view: Replay
             yield Volatile(path, (path,), (value,), PlaceholderProposal(proposal.text, reason))
 
 
-def lookalikes(
-    values_by_path: Mapping[Path, Json],
-    is_compared: Callable[[Sequence[Path]], Collection[Path]],
-    view: ReplayView,
-) -> Iterator[Volatile]:
+def lookalikes(values_by_path: Mapping[Path, Json], view: ReplayView) -> Iterator[Volatile]:
     """Yield what looks like an id, with the placeholder that could stand there: one for all rows if each of
-    them has one. `is_compared` selects the paths that the rules compare."""
-    compared = is_compared(list(values_by_path)) if values_by_path else ()
-    for shape, paths in by_shape((path, path) for path in values_by_path if path in compared).items():
+    them has one."""
+    for shape, paths in by_shape((path, path) for path in values_by_path).items():
         values = tuple(values_by_path[path] for path in paths)
         proposal = narrowest(values, view.write, view.words)[0]
         yield Volatile(shape if len(paths) > 1 else paths[0], tuple(paths), values, proposal)
@@ -621,10 +606,6 @@ def is_learnable_if_unchanged(place: UnlearnablePlace) -> bool:
     )
 
 
-def _ignoring(path: Path) -> str:
-    return f"if it does not matter, `ignore_fields: [{render(path)}]` (--ignore)"
-
-
 def learn_again(case: LearningCase) -> Lesson:
     """Learn from the stored output and new answers."""
     ruled = with_list_rules(case)
@@ -657,7 +638,6 @@ class _Answers:
         }
         self._values: dict[Path, dict[int, Json]] = {}
         """The new values at each place, each by the number of its answer."""
-        self._optional: list[Volatile] = []
         self._changed_parts: list[UnlearnablePlace] = []
         differing: list[UnlearnablePlace] = []
         for number, comparison in enumerate(case.settled):
@@ -670,33 +650,23 @@ class _Answers:
                     self._values.setdefault(spot.at, {})[number] = spot.actual
                 elif all(place.path != spot.path for place in differing):
                     differing.append(UnlearnablePlace(spot.path, "structural", message, ACCEPT))
-        self.stays = [left for place in differing if (left := self._coming_and_going(place))]
+        self.stays = [*map(self._coming_and_going, differing)]
 
     def _is_leaf(self, path: Path) -> bool:
         value = value_or_absent(self._stored, path)
         return value is not ABSENT and not isinstance(value, dict | list)
 
-    def _coming_and_going(self, place: UnlearnablePlace) -> UnlearnablePlace | None:
-        """Learn a key that only some of the answers have as optional, if it always has the same plain value;
-        else return its place with the rule that settles it."""
+    def _coming_and_going(self, place: UnlearnablePlace) -> UnlearnablePlace:
+        """Return the place of a key that only some of the answers have with the rule that settles it."""
         path, settled = place.path, self._case.settled
         number = sum(any(spot.path == path for spot in one.differences) for one in settled)
         if not (path and isinstance(path[-1], str)) or place.hint != ACCEPT or number == self._count:
             return place
-        known = (self._stored, *([self._case.kept.resolved] if self._case.kept else []))
-        found = [value_or_absent(output, path) for output in (*known, *self._case.outputs)]
-        values = [value for value in found if value is not ABSENT]
-        value = values[0]
-        is_plain = isinstance(value, str | bool | int) and all(same_json(value, other) for other in values)
-        if is_plain and same_json(self._case.mask(value, path), value):  # no secret
-            text = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else canonical(value)
-            proposal = PlaceholderProposal(f"<<one_of({text})?>>", "the key comes and goes")
-            self._optional.append(Volatile(path, (path,), (value,), proposal))
-            return None
         message = f"{place.message} in {number} of {self._count} answers"
-        is_known = any(value is not ABSENT for value in found[: len(known)])
+        known = (self._stored, *([self._case.kept.resolved] if self._case.kept else []))
+        is_known = any(value_or_absent(output, path) is not ABSENT for output in known)
         rule = ("--ignore", render(path)) if is_known else ()  # a path that leads to nothing is refused
-        return UnlearnablePlace(path, "structural", message, _ignoring(path), rule)
+        return UnlearnablePlace(path, "structural", message, ignoring(path), rule)
 
     def learn(self) -> tuple[list[Volatile], list[UnlearnablePlace]]:
         """Return the placeholders, and the places that vary and cannot be learnt."""
@@ -710,7 +680,7 @@ class _Answers:
         # a row may be covered by what others taught
         self.stays = [place for place in self.stays if place.path not in found.placeholders]
         self.stays += self._changed_parts
-        return [*found.volatile, *self._optional], list(found.refusals)
+        return list(found.volatile), list(found.refusals)
 
     def _stay(self, path: Path, message: str, hint: str = ACCEPT, *rule: str) -> list[Json]:
         self.stays.append(UnlearnablePlace(path, "unresolved", message, hint, rule))
@@ -730,13 +700,11 @@ class _Answers:
         default = stored if is_literal else ABSENT
         seen = [new.get(number, default) for number in range(self._count)]
         if not new and not is_literal:
-            seen = [value_or_absent(output, path) for output in case.outputs if case.is_unchanged]
-            if not seen or any(value is ABSENT or isinstance(value, dict | list) for value in seen):
-                return []
-        elif not new and not self._varies(path, stored, [self._kept[path]]):
+            return []
+        if not new and not self._varies(path, stored, [self._kept[path]]):
             value = short(case.mask(self._kept[path], path))
             message = f"it was {value} in the answer of the compare, and is as stored in {self._all_answers}"
-            hint = f"ask more often (--repeat 10), or {_ignoring(path)}"
+            hint = f"ask more often: --repeat 10; {ignoring(path)}"
             return self._stay(path, message, hint, "--ignore", render(path))
         varies = not new or self._varies(path, stored, seen)
         if case.kept:
@@ -744,7 +712,7 @@ class _Answers:
         present = [value for value in seen if value is not ABSENT]
         seen = [present[0] if value is ABSENT else value for value in seen]
         if new and not case.is_unchanged and isinstance(written, str) and _are_in_parts(written, seen):
-            return self._judge_text(path, written, is_literal, seen)
+            return self._judge_text(path, written, is_literal, seen[-self._count :])
         if varies:
             return [stored if is_literal else present[0], *seen]
         sides = [case.mask(value, path) for value in (stored, seen[-1])]
@@ -764,9 +732,7 @@ class _Answers:
             nature = nature_of_change(place, part.before, part.after, self._span)
             return nature is not None and not (nature == "id" and is_hash(path, stored))
 
-        answers, changes = judge_parts(
-            stored, texts, self._count, is_natural, words, is_template=not is_literal
-        )
+        answers, changes = judge_parts(stored, texts, is_natural, words, is_template=not is_literal)
         for part in changes:
             before, after = (
                 short_words(str(self._case.mask(text, path)), _LONGEST_PART)
@@ -775,11 +741,12 @@ class _Answers:
             name = f'the part after "{part.name}"' if part.name else "a part of it"
             message = f'{name} changed from "{before}" (on file) to "{after}" (in {self._all_answers})'
             self._changed_parts.append(UnlearnablePlace(path, "unresolved", message, ACCEPT))
+        kept = answers[:1] if self._case.kept else []
         if is_literal:
-            return [stored, *answers] if any(text != stored for text in answers) else []
+            return [stored, *kept, *answers] if any(text != stored for text in answers) else []
         if any(has_marker(part.before) for part in changes):
             return []  # words have changed beside a placeholder: its place in the answers is unknown
-        return [] if accepts_all(written, answers, words) else [answers[0], *answers]
+        return [] if accepts_all(written, answers, words) else [answers[0], *kept, *answers]
 
     def _plain(self, written: Json) -> Json:
         """Return a stored value without its escapes, and with the values of its variables. One with another

@@ -28,8 +28,8 @@ from baselinekit.report.values import short
 from baselinekit.secrets.variables import Redactor
 from baselinekit.structs import Struct, field, replace
 from baselinekit.values.equality import same_json
-from baselinekit.values.paths import of_any_row, render
-from baselinekit.values.places import Wild, places, value_at
+from baselinekit.values.paths import render
+from baselinekit.values.places import places, value_at
 
 # The replays are compared place by place. Where that would be a guess (rows in another order, a key that
 # comes and goes) nothing is learnt, and the reason is reported.
@@ -60,6 +60,10 @@ class UnlearnablePlace(Struct):
     message: str
     hint: str
     rule: tuple[str, ...] = ()
+
+
+def ignoring(path: Path) -> str:
+    return f"if it does not matter: --ignore '{render(path) or '$'}'"
 
 
 class ReplayView(Struct):
@@ -110,17 +114,15 @@ class _ReplayDifferences:
                 self.compare(member_path, [value[key] for value in values])
             elif not self._view.agreed(member_path):
                 reason = f"it is present in {present} of {len(values)} replays"
-                hint = f"if it does not matter, `ignore_fields: [{render(member_path)}]` (--ignore)"
                 rule = ("--ignore", render(member_path)) if key in values[0] else ()  # which is stored
-                self.refuse(member_path, "structural", reason, hint, *rule)
+                self.refuse(member_path, "structural", reason, ignoring(member_path), *rule)
 
     def compare_arrays(self, path: Path, values: Sequence[Json]) -> None:
         lengths = {len(value) for value in values}
         if len(lengths) > 1:
             if not self._view.agreed(path):
                 reason = f"{min(lengths)} to {max(lengths)} elements: a placeholder would hide how many"
-                all_rows = render((*path, Wild.ANY))
-                hint = f"request the same ones each time, or `ignore_values: ['{all_rows}']`"
+                hint = f"request the same ones each time; {ignoring(path)}"
                 self.refuse(path, "array_length", reason, hint, "--ignore", render(path))
             return
         values = sort_rows_alike(values, self._view.arrays.get(path, ""))
@@ -129,13 +131,9 @@ class _ReplayDifferences:
             for index in range(lengths.pop()):
                 self.compare((*path, index), [value[index] for value in values])
         elif not self._view.agreed(path):
-            path_text, setting, option = render(path), str(order), str(order)
-            if isinstance(order, By):
-                setting, option = f"{{by: {order.by}}}", f"by:{order.by}"
-            rule = f"`arrays: {{{path_text}: {setting}}}` (--array '{path_text}={option}')"
-            hint = f"if their order does not matter, {rule}"
-            reason = "the same elements in another order"
-            self.refuse(path, "order_ambiguous", reason, hint, "--array", f"{path_text}={option}")
+            rule = f"{render(path)}={f'by:{order.by}' if isinstance(order, By) else order}"
+            reason, hint = "the same elements in another order", f"if it does not matter: --array '{rule}'"
+            self.refuse(path, "order_ambiguous", reason, hint, "--array", rule)
 
     def compare_scalars(self, path: Path, values: Sequence[Json], types: set[str]) -> None:
         value_types = types - {"null"}
@@ -145,14 +143,14 @@ class _ReplayDifferences:
             self.refuse(path, "outcome", reason, "find out why; `compare --repeat` shows how often")
         elif len(value_types) > 1 or not value_types <= set(_SCALARS):
             type_names = " or ".join(sorted(types))
-            hint = f"make it answer with one type, or `ignore_values: [{render(path) if path else '$'}]`"
+            hint = f"make it answer with one type; {ignoring(path)}"
             self.refuse(path, "type", f"it is {type_names}", hint, "--ignore", render(path))
         elif self._view.numeric and value_types == {"number"}:
             numbers = [value for value in values if value is not None]
             width = max(numbers) - min(numbers)
-            hint = f"`tolerance: {{{render(path)}: {{abs: {width}}}}}` or more (--tolerance)"
+            rule = f"{render(path)}={width}"
             reason = "with `type: numeric` a number has a tolerance"
-            self.refuse(path, "numeric", reason, hint, "--tolerance", f"{render(path)}={width}")
+            self.refuse(path, "numeric", reason, f"--tolerance '{rule}' or more", "--tolerance", rule)
         else:
             self.leaves[path] = values
 
@@ -242,7 +240,7 @@ def _find_refusal(volatile: Volatile, wholes: Collection[Path], output: Json) ->
     text."""
     path, text = volatile.places[0], volatile.proposal.text
     path_text = render(volatile.path)
-    meaning = "compare its meaning: `comparison: {type: semantic, method: judge}`"
+    meaning = f"compare its meaning, by `type: semantic, method: judge`; {ignoring(volatile.places[0])}"
     is_root = path == () or path in wholes
     fixed_length = sum(len("".join(part.split())) for part in split(text) if isinstance(part, str))
     is_wide = any(wide in text for wide in WIDE)
@@ -256,15 +254,12 @@ def _find_refusal(volatile: Volatile, wholes: Collection[Path], output: Json) ->
     parent = path[:-1]
     if parent in wholes and path[-1:] == ("sha256",) and is_byte_hash(value_at(output, parent)):
         reason = "its bytes vary: a placeholder would accept any others of this size"
-        hint = f"request something stable, or `ignore_fields: [{path_text}]` if only the size counts"
+        hint = f"request something stable; {ignoring(path)}"
         return UnlearnablePlace(path, "root_value", reason, hint, ("--ignore", path_text))
     is_long = any(isinstance(v, str) and (len(v) > _LONGEST_UNKNOWN or "\n" in v) for v in volatile.values)
     if volatile.proposal.says_little and is_long:
         reason = "only the length of the text would be checked"
-        hint = (
-            f"`ignore_values: [{path_text}]`, or `fields: {{{path_text}: {{type: semantic, method: judge}}}}`"
-        )
-        return UnlearnablePlace(path, "too_broad", reason, hint, ("--ignore", path_text))
+        return UnlearnablePlace(path, "too_broad", reason, meaning, ("--ignore", path_text))
     return None
 
 
@@ -303,41 +298,32 @@ class TextPart(Struct):
 def judge_parts(
     stored: str,
     texts: Sequence[str],
-    repeats: int,
     is_natural: Callable[[TextPart], bool],
     words: PlaceholderContext,
     *,
     is_template: bool = False,
 ) -> tuple[Sequence[str], list[TextPart]]:
     """Judge each part of a stored text against the answers (`texts`). Return the answers, with the stored
-    text wherever they only differ from it by a change, and these changes. `repeats`: how many of the answers,
-    the last ones, come from repeated requests. `is_natural`: whether a part may differ after a while, though
-    the answers agree on it. `is_template`: whether the stored text may hold placeholders that match
-    nothing."""
+    text wherever they only differ from it by a change, and these changes. `is_natural`: whether a part may
+    differ after a while, though the answers agree on it. `is_template`: whether the stored text may hold
+    placeholders that match nothing."""
     changes: list[TextPart] = []
     if max(map(len, (stored, *texts))) > _LONGEST_TEXT:
         return texts, changes
-    lengths = [len(split_into_pieces(text, words)) for text in texts]
-    texts = [  # an earlier answer of another length is another text
-        text if length in lengths[-repeats:] else texts[-repeats]
-        for text, length in zip(texts, lengths, strict=True)
-    ]
     answers, line = [""] * len(texts), ""
     for column, _ in TextPieces([stored, *texts], words).columns:
-        new = column[-repeats:]
-        part = TextPart(line[-_LINE:], column[0], new[0])
-        is_agreed = len(set(new)) == 1
-        if is_template and has_marker(column[0]):  # it accepts none of them; alone, it is replaced
-            has_changed = not is_alone(column[0].strip())
+        before, *new = column
+        part = TextPart(line[-_LINE:], before, new[0])
+        if is_template and has_marker(before):  # it accepts none of them; alone, it is replaced
+            has_changed = not is_alone(before.strip())
         else:
-            has_changed = _differs(column[0], new, words) and not (is_agreed and is_natural(part))
+            is_agreed = len(set(new)) == 1
+            has_changed = _differs(before, new, words) and not (is_agreed and is_natural(part))
         changes += [part] if has_changed else []
-        for number, text in enumerate(column[1:]):
-            is_earlier = number < len(texts) - repeats
-            is_back = is_earlier and is_agreed and new[0] == column[0]
-            keeps_stored = is_back and not is_natural(TextPart(part.line, column[0], text))
-            answers[number] += column[0] if has_changed or keeps_stored else text
-        line = f"{line}{column[0]}".rpartition("\n")[2]
+        answers = [
+            answer + (before if has_changed else text) for answer, text in zip(answers, new, strict=True)
+        ]
+        line = f"{line}{before}".rpartition("\n")[2]
     return answers, changes
 
 
@@ -387,19 +373,19 @@ _INDEX = lazy_pattern(r"\[[0-9]+\]")
 
 
 def evidence_for(path: Path, learnt: Mapping[str, str]) -> str | None:
-    """Return the line about a place: its own, that of all rows, or that of another row, from which a refresh
-    gave this place its placeholder."""
-    own_line = next((learnt[key] for key in _evidence_keys(path) if key in learnt), None)
-    if own_line is not None:
-        return own_line
-    shape = render(of_any_row(path))
-    return next((line for key, line in learnt.items() if _INDEX.sub(".*", key) == shape), None)
+    """Return the line about a place in any row: from one row a refresh gives others its placeholder."""
+    shape = _shape_of(render(path))
+    return next((line for key, line in learnt.items() if _shape_of(key) == shape), None)
 
 
 def evidence_below(path: Path, learnt: Mapping[str, str]) -> bool:
     """Whether any line is about a place in the rows of an array."""
-    rows = tuple(f"{key}{sign}" for key in _evidence_keys(path) for sign in ("[", ".*"))
-    return any(key.startswith(rows) for key in learnt)
+    return any(_shape_of(key).startswith(f"{_shape_of(render(path))}.*") for key in learnt)
+
+
+def _shape_of(key: str) -> str:
+    """Return the key of a line with `*` for each row."""
+    return _INDEX.sub(".*", key) or "$"
 
 
 def is_handwritten(value: Json, path: Path, learnt: Mapping[str, str]) -> bool:
@@ -410,22 +396,19 @@ def is_handwritten(value: Json, path: Path, learnt: Mapping[str, str]) -> bool:
 def select_valid_evidence(learnt: Mapping[str, str], before: Json, after: Json) -> dict[str, str]:
     """Return the lines whose placeholder is still at the same place: a refreshed output may have lost or
     replaced it."""
-    old, new = _placeholders_by_key(learnt, before), _placeholders_by_key(learnt, after)
-    return {key: line for key, line in learnt.items() if old.get(key, set()) & new.get(key, set())}
+    old, new = _placeholders_by_shape(before), _placeholders_by_shape(after)
+    shapes = {key: _shape_of(key) for key in learnt}
+    return {
+        key: learnt[key] for key, shape in shapes.items() if old.get(shape, set()) & new.get(shape, set())
+    }
 
 
-def _placeholders_by_key(learnt: Mapping[str, str], output: Json) -> dict[str, set[str]]:
-    """Return the placeholders at the places that each line is about."""
+def _placeholders_by_shape(output: Json) -> dict[str, set[str]]:
     placeholders: dict[str, set[str]] = {}
-    for path, value in places(output) if learnt else ():
-        for key in _evidence_keys(path):
-            if key in learnt:
-                placeholders.setdefault(key, set()).update(_placeholders_of(value))
+    for path, value in places(output):
+        if found := _placeholders_of(value):
+            placeholders.setdefault(_shape_of(render(path)), set()).update(found)
     return placeholders
-
-
-def _evidence_keys(path: Path) -> tuple[str, str]:
-    return render(path) or "$", render(of_any_row(path))
 
 
 def _placeholders_of(value: Json) -> set[str]:

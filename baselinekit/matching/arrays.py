@@ -1,20 +1,26 @@
 """Arrays: in order, by a key, in any order, a subset, and one element that describes all."""
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import Any
 
-from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.rules import Rule, State, mode_of, mode_under
-from baselinekit.matching.walk import Mismatch, TooManyWays, Walk, WalkPlace, holds_compared_number, unroll
+from baselinekit.matching.walk import (
+    Mismatch,
+    TooManyWays,
+    Walk,
+    WalkPlace,
+    holds_compared_number,
+    may_hold_marker,
+    unroll,
+)
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.placeholders.grammar import Bindings, escape_value, tokens_in
+from baselinekit.placeholders.grammar import Bindings, escape_value, has_marker, tokens_in
 from baselinekit.values.alignment import (
     Alignment,
     align,
-    identifying_key,
     landmarks,
     pair_alike,
     pair_anywhere,
@@ -62,14 +68,10 @@ class Rows:
 
     def place(self, n: int, m: int) -> WalkPlace:
         """The place of a pair."""
-        at = (self.at, n)
-        path = at if n == m and self.path is self.at else (self.path, m)
         index, size = (m, len(self.a)) if self.describing else (n, len(self.e))
         stored = self.stored.step(index, self.e[n], size, paired=True)
-        if self.actual is self.stored and not self.selects:
-            return WalkPlace(self.mode, stored, stored, at, path)
         actual = self.actual.step(m, self.a[m], len(self.a))
-        return WalkPlace(self.mode, stored, actual, at, path)
+        return WalkPlace(self.mode, stored, actual, (self.at, n), (self.path, m))
 
     def walk_pair(self, n: int, m: int) -> Json:
         return self.walk.value(self.e[n], self.a[m], self.place(n, m))
@@ -94,9 +96,12 @@ class Rows:
     def is_left_out(self, n: int) -> bool:
         return self.rule_against(n) is not None
 
-    def left_out(self) -> set[int]:
-        """The actual elements that a rule leaves out."""
-        return {m for m in range(len(self.a)) if self.is_ignored(m)} if self.selects else set()
+    def left_out(self) -> tuple[list[int], set[int]]:
+        """The expected and the actual elements that rules leave out."""
+        if not self.selects:
+            return [], set()
+        left_out = [n for n in range(len(self.e)) if self.is_left_out(n)]
+        return left_out, {m for m in range(len(self.a)) if self.is_ignored(m)}
 
     def is_ignored(self, m: int) -> bool:
         here = self.alone.step(m, self.a[m], len(self.a)).here
@@ -114,12 +119,21 @@ class Rows:
         required = [n for n in unpaired if n not in partners and not self.is_optional(n)]
         return [n for n in required if not (self.any_number and self.is_left_out(n))]
 
-    def report_missing(self, n: int) -> None:
-        self.walk.differ((self.path, n), "missing", self.e[n], ABSENT, (self.at, n))
+    def walk_pairs(self, pairs: Mapping[int, int], missing: Iterable[int]) -> dict[int, Json]:
+        """Walk some pairs, and report elements without a partner. Return the resolved elements by their place
+        in the actual array."""
+        resolved = {}
+        for n in sorted([*pairs, *missing]):
+            if n in pairs:
+                resolved[pairs[n]] = self.walk_pair(n, pairs[n])
+            else:
+                self.walk.differ((self.path, n), "missing", self.e[n], ABSENT, (self.at, n))
+        return resolved
 
-    def report_extra(self, m: int, note: str | None = None) -> Json:
-        self.walk.differ((self.path, m), "extra", ABSENT, self.a[m], self.at, note=note)
-        return escape_value(self.a[m])
+    def report_extra(self, extra: Iterable[int]) -> dict[int, Json]:
+        for m in extra:
+            self.walk.differ((self.path, m), "extra", ABSENT, self.a[m], self.at)
+        return {m: escape_value(self.a[m]) for m in extra}
 
     # One element that describes all, and elements that are paired by a key.
 
@@ -145,31 +159,24 @@ class Rows:
             return freeze(row[key]) if isinstance(row, dict) and key in row else None
 
         places: dict[Hashable, int] = {}
-        ignored = self.left_out()
-        surplus: dict[int, str | None] = {}
+        surplus: list[int] = []
         for m, row in enumerate(self.a):
             name = name_of(row)
             if name is None or name in places:
-                surplus[m] = f"has no {key}" if name is None else f"the second with this {key}"
+                surplus.append(m)
             else:
                 places[name] = m
         pairs: dict[int, int] = {}
         for n, row in enumerate(self.e):
             if (partner := places.pop(name_of(row), None)) is not None:
                 pairs[n] = partner
-        surplus |= dict.fromkeys(places.values())
+        surplus += places.values()
+        _, ignored = self.left_out()
         unpaired = [n for n in range(len(self.e)) if n not in pairs]
         partners = self.partners(unpaired, [m for m in surplus if m in ignored])
-        missing = self.missing(unpaired, partners)
-        resolved = {m: self.e[n] for n, m in partners.items()}
-        for n in sorted([*pairs, *missing]):
-            if n in pairs:
-                resolved[pairs[n]] = self.walk_pair(n, pairs[n])
-            else:
-                self.report_missing(n)
-        for m in surplus:
-            if m not in ignored:
-                resolved[m] = self.report_extra(m, surplus[m])
+        resolved = self.walk_pairs(pairs, self.missing(unpaired, partners))
+        resolved |= self.report_extra([m for m in surplus if m not in ignored])
+        resolved |= {m: self.e[n] for n, m in partners.items()}
         return _in_authors_order(resolved, pairs | partners)
 
     # Arrays whose order counts. Only when an element differs are the rows aligned, so that one row removed
@@ -187,8 +194,7 @@ class Rows:
             shared = min(len(rows), len(columns))
             further = [] if self.any_number and all(map(self.is_left_out, rows[shared:])) else rows[shared:]
             return self.walk_alignment(Alignment([*zip(rows, columns, strict=False)], further, []), {})
-        ignored = self.left_out()
-        left_out = [n for n in rows if self.is_left_out(n)] if self.selects else []
+        left_out, ignored = self.left_out()
         if ignored or left_out:  # these do not count on either side, and the others are compared in order
             rows = [n for n in rows if n not in {*left_out}]
             columns = [m for m in columns if m not in ignored]
@@ -269,10 +275,8 @@ class Rows:
                     note = f"moved from [{n}]{self.advice()}"
                     walk.differ((self.path, m), "order", self.e[n], self.a[m], (self.at, n), note=note)
             elif not self.is_optional(n):
-                self.report_missing(n)
-        for m in alignment.extra:
-            if m not in resolved:
-                resolved[m] = self.report_extra(m)
+                self.walk_pairs({}, [n])
+        resolved |= self.report_extra([m for m in alignment.extra if m not in resolved])
         return [resolved[m] for m in sorted(resolved)]
 
     # The same elements in another order: one difference.
@@ -289,16 +293,11 @@ class Rows:
         return order if len(order) - len(stayed) > 1 else None
 
     def report_order(self, order: list[int]) -> Json:
-        """Report one difference for all elements: both orders, by the names of the elements if they have any,
-        or else by their places."""
+        """Report one difference for all elements: both orders, of objects and arrays by their places."""
         before: list[Json] = self.e
         after, label = self.a, ""
         if any(isinstance(value, dict | list) for value in self.a):
-            key = identifying_key(self.e, self.a)
-            if key is not None and not any(self.walk.is_touched(row[key]) for row in self.e):
-                before, after, label = [row[key] for row in before], [row[key] for row in after], f" by {key}"
-            else:
-                before, after, label = [*range(len(order))], [*order], " by their old places"
+            before, after, label = [*range(len(order))], [*order], " by their old places"
         note = f"the same {len(order):,} elements{label}{self.advice()}"
         self.walk.differ(self.path, "order", [*before], [*after], self.at, note=note)
         return [self.e[n] for n in order]
@@ -309,24 +308,20 @@ class Rows:
             return "; an exact comparison counts their order"
         from baselinekit.values.changes import row_pattern  # few answers differ in their order
 
-        where = row_pattern(unroll(self.path))
-        where = where if _PLAIN_PATH.fullmatch(where) else f"'{where}'"
-        return f"; `arrays: {{{where}: unordered}}` allows any order"
+        return f"; `arrays: {{'{row_pattern(unroll(self.path))}': unordered}}` allows any order"
 
     # Arrays whose order is free. Literal rows find equal rows by a key; other rows are grouped by their
     # literal values and matched optimally. Each row has one partner, so multiplicity counts.
 
     def compare_unordered(self, subset: bool) -> Json:
         walk = self.walk
-        ignored = self.left_out()
-        left_out = [n for n in range(len(self.e)) if self.is_left_out(n)] if self.selects else []
+        left_out, ignored = self.left_out()
         rows = [n for n in range(len(self.e)) if n not in {*left_out}]
         pairing = _Pairing(self, rows, [*range(len(self.a))], ignored, subset)
         matched = pairing.match()
         resolved: dict[int, Json] = {}
         if walk.expected.has_bindings or not walk.fail_fast:  # without effect, where they were walked before
-            for n, m in sorted(matched.items()):
-                resolved[m] = self.walk_pair(n, m)
+            resolved = self.walk_pairs(matched, ())
         used = {*matched.values()}
         partners = self.partners(left_out, sorted(ignored - used))
         missing = [n for n in rows if n in pairing.required and n not in matched]
@@ -336,17 +331,12 @@ class Rows:
             raise Mismatch
         # the likeliest pairs of the rows without a partner are reported by their differences
         likely = pair_leftovers([self.e[n] for n in missing], [self.a[m] for m in extra])
-        matched |= {missing[i]: extra[j] for i, j in likely}
-        for n in sorted(missing):
-            if n in matched:
-                resolved[matched[n]] = self.walk_pair(n, matched[n])
-            else:
-                self.report_missing(n)
-        for m in () if subset else extra:
-            if m not in resolved:
-                resolved[m] = self.report_extra(m)
+        pairs = {missing[i]: extra[j] for i, j in likely}
+        resolved |= self.walk_pairs(pairs, [n for n in missing if n not in pairs])
+        if not subset:
+            resolved |= self.report_extra([m for m in extra if m not in resolved])
         resolved |= {m: self.e[n] for n, m in partners.items()}
-        return _in_authors_order(resolved, matched | partners)
+        return _in_authors_order(resolved, matched | pairs | partners)
 
     def literal_values(self, n: int) -> dict[str | None, Json]:
         """The literal values that everything matching an expected element must have: those of a row by their
@@ -356,20 +346,23 @@ class Rows:
         mode = self.mode if state.here.ignore is not None else mode_under(self.mode, state.here)
         if not mode.literal_values_decide or state.by_value:
             return {}
-        values: dict[str | None, Json] = {None: value}
+        below: dict[str | None, tuple[Json, State]] = {None: (value, state)}
         if isinstance(value, dict):
-            values = {key: value[key] for key in value if not state.below(key).here.rules}
+            below = {key: (item, state.step(key, item, len(value))) for key, item in value.items()}
         equal = not (mode.tolerances or mode.allow_additional_fields)
-        return {
-            key: self.walk.expected.templates.of(item) if isinstance(item, str) else item
-            for key, item in values.items()
-            if not self.walk.is_touched(item)
-            and (isinstance(item, str | bool) or equal or (is_number(item) and not mode.tolerances))
-        }
+        literals: dict[str | None, Json] = {}
+        for key, (item, rules) in below.items():
+            if isinstance(item, dict | list):
+                is_literal = equal and not rules.positions and not may_hold_marker(item)
+            else:
+                is_fixed = isinstance(item, str | bool) or equal or (is_number(item) and not mode.tolerances)
+                is_literal = is_fixed and not has_marker(item) and (key is None or not rules.here.rules)
+            if is_literal:
+                literals[key] = item
+        return literals
 
 
 _MOST_TRIED_PAIRS = 100_000
-_PLAIN_PATH = lazy_pattern(r"[\w$][\w.$-]*")
 
 
 def _in_authors_order(resolved: dict[int, Json], pairs: dict[int, int]) -> list[Json]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, get_args
 
-from baselinekit.errors import InvalidInput, Problem, suggest
+from baselinekit.errors import InvalidInput, Problem
 from baselinekit.kinds.bodies import is_byte_hash
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
@@ -24,7 +24,7 @@ from baselinekit.secrets.variables import Redactor, as_text
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.paths import Pattern, parse, suggest_path
-from baselinekit.values.places import Wild
+from baselinekit.values.places import Wild, value_or_absent
 from baselinekit.values.texts import count_noun
 
 _VARIABLE = lazy_pattern(r"<<var\(([A-Za-z_][\w.-]*)\)>>")
@@ -52,36 +52,28 @@ def check_form(output: Json, form: Form, output_path: Path) -> Iterator[Problem]
     for path, kind in form.items():
         if isinstance(kind, str):
             continue
-        noun, parts = kind.noun, kind.parts
         where = (*output_path, *path)
-        response = output.get(path[0]) if path and isinstance(output, dict) else output
-        if path and isinstance(output, dict) and path[0] not in output:
-            message = f"the answer of {path[0]!r} is missing: `collect` names it"
-            yield Problem("BK225", message, f"add {path[0]}: {{{parts[0]}: …}}", at=where)
-            continue
+        response = value_or_absent(output, path)
         if not isinstance(response, dict):
-            message = f"a {noun} is an object with {', '.join(parts)}, not {json_type(response)}"
-            yield Problem("BK225", message, f"state at least one of them: {parts[0]}: …", at=where)
-            continue
-        for key in response:
-            if key not in parts:
-                hint = suggest(key, parts) or f"it has {', '.join(parts)}"
-                yield Problem("BK225", f"{key!r} is not a part of a {noun}", hint, at=(*where, key))
+            message = f"a {kind.noun} is an object with {', '.join(kind.parts)}, not {json_type(response)}"
+            if response is ABSENT:
+                message = f"the answer of {path[0]!r} is missing: `collect` names it"
+            yield Problem("BK225", message, f"state at least one of them: {kind.parts[0]}: …", at=where)
+        for key in response if isinstance(response, dict) else ():
+            if key not in kind.parts:
+                hint = f"it has {', '.join(kind.parts)}"
+                yield Problem("BK225", f"{key!r} is not a part of a {kind.noun}", hint, at=(*where, key))
 
 
 def _spelled(pattern: Pattern, output: Json, form: Form) -> Pattern:
     """The path, with header names spelled as in the stored output."""
     for path, kind in form.items():
-        size = len(path)
-        name = pattern.segments[size] if len(pattern.segments) > size else None
-        if kind == "headers" and pattern.segments[:size] == path and isinstance(name, str):
-            stored = output
-            for key in path:
-                stored = stored.get(key) if isinstance(stored, dict) else None
-            spellings = [key for key in stored or () if key.casefold() == name.casefold()]
-            if spellings:
-                segments = (*path, spellings[0], *pattern.segments[size + 1 :])
-                return replace(pattern, segments=segments)
+        name = pattern.segments[len(path)] if len(pattern.segments) > len(path) else None
+        if kind == "headers" and pattern.segments[: len(path)] == path and isinstance(name, str):
+            headers = value_or_absent(output, path)
+            for key in headers if isinstance(headers, dict) else ():
+                if key.casefold() == name.casefold():
+                    return replace(pattern, segments=(*path, key, *pattern.segments[len(path) + 1 :]))
     return pattern
 
 

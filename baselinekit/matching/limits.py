@@ -1,6 +1,6 @@
 """Checks besides the stored output: limits of latency, cost and age, and required keys."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from baselinekit.errors import CannotReplay, Problem
@@ -17,39 +17,40 @@ DAY = 86_400.0
 
 def exceeded(rules: Rules, known: Known, observation: Observation) -> Iterator[Difference]:
     """The limits of latency and cost that an output exceeds; CannotReplay when a cost is limited and unknown.
-    Costs are counted in decimals: a cost of exactly the limit passes."""
-    latency, cost, took = rules.latency, rules.cost, observation.seconds
+    They are counted in decimals, times in milliseconds: what is exactly the limit passes."""
+    latency, cost = rules.latency, rules.cost
     if latency is not None:
-        captured = captured_seconds(known)
-        rounded = round(took, 3)
-        if latency.max_seconds is not None and took > latency.max_seconds:
-            note = f"took {rounded} s, at most {latency.max_seconds} s is allowed"
-            yield _limit_difference("latency", latency.max_seconds, rounded, "max_seconds", note)
-        ratio = latency.max_ratio
-        if ratio is not None and captured is not None and took > captured * ratio:
-            note = f"took {rounded} s, at most {ratio} times the {captured} s of the capture are allowed"
-            yield _limit_difference("latency", round(captured * ratio, 3), rounded, "max_ratio", note)
-    if cost is None:
-        return
-    usd, paid = observation.usage.cost_usd, captured_usd(known)
-    if usd is None:
-        message = "the cost of the answer is unknown, and `cost:` of the comparison needs it"
-        raise CannotReplay(Problem("BK605", message, "state `prices:` of the model, or remove the rule"))
-    if cost.max_usd is not None and usd > decimal(cost.max_usd):
-        note = f"cost {usd:f} dollars, at most {decimal(cost.max_usd):f} are allowed"
-        yield _limit_difference("cost", cost.max_usd, usd, "max_usd", note)
-    if cost.max_ratio is not None and paid is not None and usd > paid * decimal(cost.max_ratio):
-        note = f"cost {usd:f} dollars, at most {cost.max_ratio} times the {paid:f} of the capture are allowed"
-        yield _limit_difference("cost", paid * decimal(cost.max_ratio), usd, "max_ratio", note)
+        ratio = _times(latency.max_ratio, captured_seconds(known))
+        limits = {"max_seconds": latency.max_seconds, "max_ratio": ratio}
+        yield from _exceeded("latency", "took {} s", decimal(round(observation.seconds, 3)), limits)
+    if cost is not None:
+        usd = observation.usage.cost_usd
+        if usd is None:
+            message = "the cost of the answer is unknown, and `cost:` of the comparison needs it"
+            raise CannotReplay(Problem("BK605", message, "state `prices:` of the model, or remove the rule"))
+        ratio = _times(cost.max_ratio, captured_usd(known))
+        yield from _exceeded("cost", "cost {} dollars", usd, {"max_usd": cost.max_usd, "max_ratio": ratio})
+
+
+def _times(ratio: Number | None, captured: Number | None) -> Decimal | None:
+    return None if ratio is None or captured is None else decimal(captured) * decimal(ratio)
+
+
+def _exceeded(
+    subject: str, words: str, actual: Decimal, limits: Mapping[str, Number | Decimal | None]
+) -> Iterator[Difference]:
+    for name, limit in limits.items():
+        if limit is not None and actual > decimal(limit):
+            note = f"{words.format(f'{actual:f}')}, at most {decimal(limit):f} are allowed"
+            yield Difference((subject,), "tolerance", limit, actual, (), f"{subject}.{name}", note)
 
 
 def unchecked_ratios(rules: Rules, known: Known) -> Iterator[RuleReport]:
     """Reports of ratios that cannot be checked, as the file does not say what the capture took."""
-    latency = "latency", rules.latency, captured_seconds(known), "seconds"
-    cost = "cost", rules.cost, captured_usd(known), "cost_usd"
-    for name, limit, captured, key in (latency, cost):
+    latency = "latency", rules.latency, captured_seconds(known), "seconds", "max_seconds"
+    cost = "cost", rules.cost, captured_usd(known), "cost_usd", "max_usd"
+    for name, limit, captured, key, other in (latency, cost):
         if limit and limit.max_ratio is not None and captured is None:
-            other = "max_seconds" if name == "latency" else "max_usd"
             reason = f"baseline.observed.{key} is missing: write what the capture took, or state {other}"
             message = f"{name}.max_ratio: not checked, {reason}"
             yield RuleReport("max_ratio", "unchecked", message, ("comparison", name, "max_ratio"))
@@ -61,15 +62,8 @@ def captured_seconds(known: Known) -> float | None:
     return None if seconds is None else max(float(seconds), 0.001)
 
 
-def captured_usd(known: Known) -> Decimal | None:
-    usd = known.observed.cost_usd if known.observed else None
-    return None if usd is None else decimal(usd)
-
-
-def _limit_difference(
-    subject: str, expected: Number | Decimal, actual: Number | Decimal, name: str, note: str
-) -> Difference:
-    return Difference((subject,), "tolerance", expected, actual, (), f"{subject}.{name}", note)
+def captured_usd(known: Known) -> Number | None:
+    return known.observed.cost_usd if known.observed else None
 
 
 def too_old(rules: Rules, known: Known, now: float) -> Iterator[Difference]:

@@ -1,7 +1,7 @@
 """The path rules of a comparison: how far each has come on the stored and on the actual side, and which of
 them apply right here. Then the mode: how values are compared at one place, with its defaults filled in."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any, Literal
 
@@ -69,7 +69,7 @@ class State:
     here. `by_index`: the rules do not treat all elements of an array alike. `by_value`: a filter decides what
     is below."""
 
-    __slots__ = ("_below", "_joint", "_known", "by_index", "by_value", "here", "named", "positions")
+    __slots__ = ("_below", "_joint", "_known", "by_index", "by_value", "here", "positions")
 
     def __init__(self, positions: Positions, known: "dict[Positions, State]"):
         self.positions, self._known = positions, known
@@ -77,7 +77,6 @@ class State:
         self._joint: dict[State, tuple[ActiveRules, State]] = {}
         self.here = _select_active([rule for rule, at in positions if at[-1] == len(rule.pattern.segments)])
         steps = [step for rule, at in positions for step in _next_steps(rule.pattern.segments, at)]
-        self.named = {str(getattr(step, "name", step)) for step in steps if isinstance(step, str | Key)}
         self.by_value = any(isinstance(step, FilterSegment) for step in steps)
         indexed = [step for step in steps if not isinstance(step, Wild | Key)]
         self.by_index = any(not isinstance(step, str) or step.isdigit() for step in indexed)
@@ -85,35 +84,31 @@ class State:
     def step(self, key: str | int, value: Json, size: int, paired: bool = False) -> "State":
         """The state below `key`, which holds `value` and has `size - 1` siblings. `paired`: there is an
         actual value for this stored one, which decides; a filter that reads a placeholder counts as met."""
+        if not self.positions:
+            return self
         if self.by_value or (self.by_index and key.__class__ is int):
-
-            def leads(rule: Rule, segment: Segment) -> bool:
-                open_to = has_marker if paired and rule.ignores else None
-                return fits(segment, key, value, size, open_to)
-
-            return self._step(leads)
-        return self.below(key if key.__class__ is str else 0)
-
-    def below(self, key: str | int) -> "State":
-        """The state below a key that no filter has to look at. Keys that no rule names share one, and so do
-        all indexes, unless the rules tell them apart."""
+            return self._step(key, value, size, paired)
+        key = key if key.__class__ is str else 0
         if key not in self._below:
-            if key in self.named:
-                self._below[key] = self._step(lambda rule, segment: fits(segment, key, ABSENT, 1))
-            else:
-                self._below[key] = self.below_any()
+            self._below[key] = self._step(key, ABSENT, 1)
         return self._below[key]
+
+    def _step(self, key: str | int, value: Json, size: int, paired: bool = False) -> "State":
+        after = []
+        for rule, at in self.positions:
+            unknown = has_marker if paired and rule.ignores else None
+            leads = partial(fits, key=key, value=value, size=size, unknown=unknown)
+            after.append((rule, reached(rule.pattern.segments, at, leads)))
+        return _state(after, self._known)
 
     def below_any(self) -> "State":
         """The state below a key or index that no rule names: only wildcards lead there."""
-        if -1 not in self._below:
-            self._below[-1] = self._step(lambda rule, segment: segment is Wild.ANY)
-        return self._below[-1]
 
-    def _step(self, leads: Callable[[Rule, Segment], bool]) -> "State":
-        positions = self.positions
-        steps = ((rule, reached(rule.pattern.segments, at, partial(leads, rule))) for rule, at in positions)
-        return _state(steps, self._known)
+        def leads(segment: Segment) -> bool:
+            return segment is Wild.ANY
+
+        after = ((rule, reached(rule.pattern.segments, at, leads)) for rule, at in self.positions)
+        return _state(after, self._known)
 
     def with_actual(self, actual: "State") -> "tuple[ActiveRules, State]":
         """The rules for a pair of values, of which this is the stored one, and the state for the values in
@@ -151,7 +146,7 @@ class State:
 def steps_below(state: State, value: dict[str, Json] | list[Json]) -> Iterator[tuple[str | int, Json, State]]:
     """Each key or index of a stored value, with the value there and its state."""
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-        yield key, item, state.step(key, item, len(value)) if state.positions else state
+        yield key, item, state.step(key, item, len(value))
 
 
 def start(rules: Iterable[Rule]) -> State:

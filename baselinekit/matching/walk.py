@@ -2,7 +2,6 @@
 actual output seen through the expected one, which is the expected value itself where nothing differs."""
 
 from collections.abc import Callable
-from decimal import Context
 from typing import Any, NamedTuple
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
@@ -15,13 +14,12 @@ from baselinekit.placeholders.template import Inline, Placeholder, binds, compil
 from baselinekit.structs import MutableStruct, field, replace
 from baselinekit.values.equality import EXACT, bytes_of, decimal, delta, is_number, same_number
 from baselinekit.values.paths import render
-from baselinekit.values.places import children, places
+from baselinekit.values.places import places
 
 MOST_KEPT = 10_000
 """All differences are counted; this many are kept."""
 
 _MOST_TRIALS = 2_000_000
-_SCALARS = frozenset((str, int, float, bool, type(None)))
 
 Object = dict[str, Json]
 
@@ -112,62 +110,43 @@ class Stored(MutableStruct):
     uncompared: int = 0
     has_bindings: bool = False
     """Whether there are bindings anywhere: then a match depends on the values walked before."""
-    touched: set[int] = field(default_factory=set)
-    """The ids of the objects and arrays that hold a placeholder or a value that a rule selects."""
 
-    def look(self, value: Json, mode: Mode, state: State, at: Link = None) -> bool:
-        """Look at a value and all below it; return whether it holds a placeholder or a rule selects any of
-        it."""
+    def look(self, value: Json, mode: Mode, state: State, at: Link = None) -> None:
+        """Look at a value and all below it."""
         here = state.here
         self.hits.update(here.rules)
         if here.ignore is not None:
             numeric = mode.type == "numeric" and not holds_compared_number(value)
             keeps = here.ignore.kind == "ignore_values" and not self.templates.is_optional(value)
             self.is_checked |= keeps and at is not None and not numeric
-            return self.touch(value)
+            self.compile_texts(value)
+            return
         mode = mode_under(mode, here)
         if isinstance(value, dict | list):
             in_form = bool(self.form) and unroll(at) in self.form
             if not state.positions and mode.type != "numeric" and not in_form and not may_hold_marker(value):
                 self.is_checked = True
-                return False
-            if isinstance(value, list) and not self.look_at_array(value, mode, state, at):
-                return self.touch(value)
-            touched = bool(here.rules) or (state.by_index and isinstance(value, list))
-            for key, item, below in steps_below(state, value):
-                if mode.type != "numeric" and not below.here.rules and is_literal(item):
-                    self.is_checked = True
-                else:
-                    touched |= self.look(item, mode, below, (at, key))
-            if touched:
-                self.touched.add(id(value))
-            if not value and not in_form:
-                self.is_checked |= mode.type != "numeric" or isinstance(value, list)
-            return touched
-        if has_marker(value):
-            template = self.templates.of(value)
-            if value in self.templates.invalid:
-                self.report(at, *self.templates.invalid[value].problems)
-            if mode.type == "numeric" and isinstance(template, str):
-                self.uncompared += 1
+            elif isinstance(value, list) and not self.look_at_array(value, mode, state, at):
+                self.compile_texts(value)
             else:
-                self.is_checked = True
-            return True
-        if mode.type == "numeric" and not is_number(value):
-            self.uncompared += 1
-        else:
-            self.is_checked = True
-        return bool(here.rules)
+                for key, item, below in steps_below(state, value):
+                    self.look(item, mode, below, (at, key))
+                if not value and not in_form:
+                    self.is_checked |= mode.type != "numeric" or isinstance(value, list)
+            return
+        meant = self.templates.of(value) if has_marker(value) else value
+        if meant is value and value in self.templates.invalid:
+            self.report(at, *self.templates.invalid[value].problems)
+        is_compared = mode.type != "numeric" or is_number(meant) or isinstance(meant, Placeholder | Inline)
+        self.is_checked |= is_compared
+        self.uncompared += not is_compared
 
-    def touch(self, value: Json) -> bool:
-        """Look at a value that is left out here: where the actual output decides otherwise it is compared."""
-        if isinstance(value, dict | list):
-            self.touched.add(id(value))
-            for _, item in children(value) if may_hold_marker(value) else ():
-                self.touch(item)
-        elif has_marker(value):
-            self.templates.of(value)
-        return True
+    def compile_texts(self, value: Json) -> None:
+        """Compile the texts of a value that is left out here: where the actual output decides otherwise it is
+        compared."""
+        for _, item in places(value):
+            if has_marker(item):
+                self.templates.of(item)
 
     def look_at_array(self, value: list[Json], mode: Mode, state: State, at: Link) -> bool:
         """Look at how an array is compared; return whether its elements are compared at all."""
@@ -193,15 +172,17 @@ class Stored(MutableStruct):
         self.problems += [replace(problem, at=(*self.path, *unroll(at))) for problem in problems]
 
 
-def is_literal(value: Json) -> bool:
-    """Whether a value is a scalar without a placeholder."""
-    return value.__class__ not in (dict, list) and not has_marker(value)
-
-
 def may_hold_marker(value: Json) -> bool:
     """Whether the texts of a value may hold a placeholder; a key that looks like one is enough."""
     data = bytes_of(value)
     return b"<<" in data or b"{{any_" in data
+
+
+def is_same_literal(expected: Json, actual: Json) -> bool:
+    """Whether a value without placeholders is the same in every type and in the order of keys. It is the one
+    fast path."""
+    data = bytes_of(expected)
+    return data == bytes_of(actual) and not (b"<<" in data or b"{{any_" in data)
 
 
 class Walk(MutableStruct):
@@ -245,9 +226,7 @@ class Walk(MutableStruct):
             raise Mismatch
         self.count += 1
         if len(self.differences) < MOST_KEPT:
-            stored_path = unroll(at)
-            actual_path = stored_path if path is at else unroll(path)
-            self.differences.append(Difference(actual_path, kind, expected, actual, stored_path, rule, note))
+            self.differences.append(Difference(unroll(path), kind, expected, actual, unroll(at), rule, note))
 
     def replaced(self, expected: Json, actual: Json, place: WalkPlace) -> Json:
         """Report that the actual value differs from the expected one."""
@@ -316,7 +295,7 @@ class Walk(MutableStruct):
             place = WalkPlace(mode, stored, actual, at, path)
         kind = e.__class__
         if kind is dict or kind is list:
-            if here.arrays is None and self.is_identical(e, a, mode):
+            if not (stored.positions or mode.asks_for_change) and is_same_literal(e, a):
                 return e
             is_skipped = mode.type == "numeric" and not self.is_compared(e, mode, stored)
             if is_skipped and at is not None and unroll(at) not in self.expected.form:
@@ -331,16 +310,6 @@ class Walk(MutableStruct):
                 accepted = literal.accepts(a, self.bindings)
                 return e if accepted else self.refused(e, literal, a, place)
         return self.scalar(e, literal, a, place)
-
-    def is_identical(self, e: Json, a: Json, mode: Mode) -> bool:
-        """Whether a value in which no rule selects anything, without placeholders, is the same in every type
-        and in the order of keys. It is the one fast path."""
-        literal = e.__class__ is a.__class__ and id(e) not in self.expected.touched
-        return literal and not mode.asks_for_change and bytes_of(e) == bytes_of(a)
-
-    def is_touched(self, value: Json) -> bool:
-        """Whether a stored value holds a placeholder, or anything that a rule selects."""
-        return id(value) in self.expected.touched if isinstance(value, dict | list) else has_marker(value)
 
     def left_out(self, e: Json, a: Json, rule: Rule, place: WalkPlace) -> Json:
         """A value that a rule leaves out of the comparison."""
@@ -421,30 +390,20 @@ class Walk(MutableStruct):
             a = self.with_spelling(e, a)
         changed: Object = {}
         e_size, a_size = len(e), len(a)
-        plain = not mode.asks_for_change
         members = list(e.items())
         if self.expected.has_bindings:  # a text binds before the arrays are searched for the same key
             members.sort(key=lambda member: not isinstance(member[1], str))
         for key, item in members:
-            below = stored
-            if stored.positions:
-                below = stored.step(key, item, e_size, paired=True) if stored.by_value else stored.below(key)
             value = a.get(key, ABSENT)
-            kind = value.__class__
-            is_plain = plain and not below.here.rules and kind is item.__class__ and kind in _SCALARS
-            if is_plain and value == item and (kind is not str or not has_marker(item)):
-                continue
             if value is ABSENT:
                 alone = stored.with_actual(actual)[1].step(key, item, e_size)
                 if not mode.allow_missing_fields and not self.is_optional(item, mode, alone):
                     self.differ((path, key), "missing", item, ABSENT, (at, key))
                     changed[key] = ABSENT
                 continue
-            alike = actual is stored and not stored.by_value
-            below_actual = below if alike else actual.step(key, value, a_size)
-            below_at = (at, key)
-            below_path = below_at if path is at else (path, key)
-            resolved = self.value(item, value, WalkPlace(mode, below, below_actual, below_at, below_path))
+            below = stored.step(key, item, e_size, paired=True)
+            below_actual = actual.step(key, value, a_size)
+            resolved = self.value(item, value, WalkPlace(mode, below, below_actual, (at, key), (path, key)))
             if resolved is not item:
                 changed[key] = resolved
         if a_size > e_size or not a.keys() <= e.keys():
@@ -521,8 +480,6 @@ def _resolved_object(e: Object, a: Object, changed: Object, moved: bool, mode: M
 
 # Tolerances, in decimals, on the written digits.
 
-_DISPLAY = Context(prec=20, traps=[])
-
 
 def within(expected: Json, actual: Json, tolerance: Tolerance) -> bool:
     """Whether a number is in its tolerance, on the written digits: 4.2 -> 3.9 is exactly -0.3. Every stated
@@ -540,7 +497,4 @@ def describe_change(expected: Json, actual: Json, tolerance: Tolerance) -> str:
     """Describe why a number is out of tolerance, for the report."""
     stated = ((name, getattr(tolerance, name)) for name in BOUNDS)
     bounds = ", ".join(f"{name} {value}" for name, value in stated if value is not None)
-    number = delta(expected, actual)
-    plain = number.is_zero() or -20 < number.adjusted() < 18
-    signed = f"{number.normalize(_DISPLAY):+f}" if plain else f"{number:+.6e}"
-    return f"changed by {signed}, allowed: {bounds}"
+    return f"changed by {delta(expected, actual):+.12g}, allowed: {bounds}"

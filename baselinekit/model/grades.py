@@ -131,10 +131,11 @@ class Call(Struct):
 
 
 class FunctionOutput(Struct):
-    """The output is a program; a function in it gives what is expected. It runs in a sandbox where there is
-    one. `sandbox: true`: nowhere else, whatever is allowed."""
+    """The output is a program; a function in it gives what is expected: the function and the calls are stated
+    here or by a functional expectation. It runs in a sandbox where there is one. `sandbox: true`: nowhere
+    else, whatever is allowed."""
 
-    function_name: str
+    function_name: str = ""
     test_cases: list[Call] = field(default_factory=list)
     executor: Literal["python"] = "python"
     timeout_per_case: TimeLimit = 5

@@ -87,7 +87,7 @@ class MovedIn(MutableStruct):
     """The baselines made from tests or files. `project`: with variables for the credentials found in
     cassettes; `new`: what is to be written, by its file; `known`: how many baselines exist already; `there`:
     the files of `new` that exist with other content; `changes`: those to make in the tests; `writes`: how
-    many requests may write; `again`: how many recorded answers repeat another one."""
+    many requests may write."""
 
     project: Project
     lost: list[tuple[Place, Loss]] = field(default_factory=list)
@@ -97,7 +97,6 @@ class MovedIn(MutableStruct):
     there: list[str] = field(default_factory=list)
     changes: dict[CodeChange, None] = field(default_factory=dict)
     writes: int = 0
-    again: int = 0
 
     def add(self, moved: MovedBaseline, notes: Iterable[str]) -> None:
         file, output = moved.file, moved.record["baseline"]["output"]
@@ -124,10 +123,8 @@ class MovedIn(MutableStruct):
         used = {name for one in self.new.values() for name in names_in(one.record["current"])}
         names = sorted(used & {*self.project.scope.secrets} - {*self.project.config.variables})
         if names:
-            placeholders = ", ".join(f"{{{{{name}}}}}" for name in names)
-            verb = "stands" if len(names) == 1 else "stand"
-            hint = f"baselinekit compare --secret {names[0]} gives it"
-            yield f"{placeholders} {verb} for what was a credential: {hint}"
+            variables = ", ".join(f"{{{{{name}}}}}" for name in names)
+            yield f"credentials became {variables}: baselinekit compare --secret {names[0]} gives a value"
 
     def lose(self, place: Place, message: str, hint: str) -> None:
         self.lost.append((place, Loss(message, hint)))
@@ -194,7 +191,7 @@ def moved_cassettes(
     files: dict[str, ImportedFile] = {}
     firsts: dict[str, tuple[Place, vcr.RecordedAnswer]] = {}
     lost: list[tuple[Place, Loss]] = []
-    repeated = broken = 0
+    broken = 0
     for file, text in texts.items():
         try:
             cassette = vcr.read(SourceText(file, text), choices)
@@ -203,20 +200,18 @@ def moved_cassettes(
             lost.append((problem.place or Place(file), Loss(problem.message, problem.hint)))
             broken += 1
             continue
+        if cassette is None:
+            continue
         drafts = []
-        for draft, answer in zip(cassette.imported.drafts, cassette.answers, strict=True) if cassette else ():
-            here = Place(file, draft.line)
-            place, first = firsts.setdefault(canonical(draft.current), (here, answer))
+        for draft, answer in zip(cassette.imported.drafts, cassette.answers, strict=True):
+            at = Place(file, draft.line)
+            place, first = firsts.setdefault(canonical(draft.current), (at, answer))
             if first is answer:
                 drafts.append(draft)
-            elif replace(first.response, headers=answer.response.headers) == answer.response:
-                repeated += 1
-            else:
-                message = f"{draft.id}: the request of {place}, answered otherwise"
+            elif replace(first.response, headers=answer.response.headers) != answer.response:
                 hint = "a baseline holds one answer: the first"
-                lost.append((here, Loss(message, hint)))
-        if cassette is not None:
-            files[file] = replace(cassette.imported, drafts=tuple(drafts))
+                lost.append((at, Loss(f"{draft.id}: the request of {place}, answered otherwise", hint)))
+        files[file] = replace(cassette.imported, drafts=tuple(drafts))
     options = CaptureOptions(allow_error_status=True, allow_empty=True, hide_secrets=True, exact=True)
 
     def record_of(draft: DraftRecipe) -> dict[str, Any]:
@@ -224,7 +219,7 @@ def moved_cassettes(
 
     summary = summarize(project, files, record_of, options)
     writes = sum(kind_of(new.draft.current).writes(new.draft.current) for new in summary.new)
-    moved = MovedIn(summary.project, lost, known=summary.known, again=repeated, writes=writes)
+    moved = MovedIn(summary.project, lost, known=summary.known, writes=writes)
     for problem in (problem for failure in summary.problems for problem in failure.problems):
         moved.lose(problem.place or Place(""), problem.message, problem.hint)
     for draft, new in zip(summary.drafts, summary.new, strict=True):

@@ -4,7 +4,6 @@ compared. What the second reading lacks is lost, and is listed."""
 import os
 import posixpath
 import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -14,7 +13,7 @@ from typing import Any, TypeVar
 from baselinekit.clients.trust import check_inside
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.files.languages import dump_yaml
-from baselinekit.graders.composite import Composite
+from baselinekit.graders.composite import Composite, without_places
 from baselinekit.graders.graders import graders_with_positions, row_of
 from baselinekit.importers.credentials import credentials_in
 from baselinekit.importers.drafts import SourceText
@@ -272,39 +271,35 @@ def lost_between(
         old, new = (None if value in ("", (), [], {}) else value for value in values)
         if name == _GRADERS:
             yield from ((message, True) for message in _lost_graders(old or (), new or ()))
-        elif old == new:
-            continue
-        elif old is None:
+        elif old is None and new is not None:
             yield f"{name} becomes {_shown(new, mask)}: nothing was said of it", False
-        elif new is None:
+        elif new is None and old is not None:
             yield f"{name}: {_shown(old, mask)}", True
-        else:
-            old_text, new_text = (mask(" ".join(_text_of(value).split())) for value in (old, new))
+        elif old != new:
+            old_text, new_text = (mask(_text_of(value)) for value in (old, new))
             old_text, new_text = shorten_pair(old_text, new_text, _LONGEST_SHOWN)
             yield f"{name}: {old_text} would become {new_text}", True
 
 
 def _shown(value: Any, mask: Mask) -> str:
-    return mask_and_clip(" ".join(_text_of(value).split()), _LONGEST_SHOWN, mask)
+    return mask_and_clip(_text_of(value), _LONGEST_SHOWN, mask)
 
 
 def _text_of(value: Any) -> str:
     if isinstance(value, tuple | list) and all(isinstance(item, str) for item in value):
         value = ", ".join(value)
-    return repr(value) if isinstance(value, str) else str(value)
+    return " ".join((repr(value) if isinstance(value, str) else str(value)).split())
 
 
 def _lost_graders(before: Sequence[Grader], after: Sequence[Grader]) -> Iterator[str]:
     """Describe graders that are missing or added, and changes in the others."""
 
     def judged(grader: Grader) -> Any:
-        return grader.kind, row_of(grader).without_places(grader.method)
+        return grader.kind, without_places(grader.method)
 
     remaining = list(after)
     for grader in before:
-        matches = [candidate for candidate in remaining if judged(candidate) == judged(grader)]
-        counted = grader.weight, grader.required
-        twin = next((one for one in matches if (one.weight, one.required) == counted), (*matches, None)[0])
+        twin = next((one for one in remaining if judged(one) == judged(grader)), None)
         if twin is None:
             yield f"the grader {grader.name!r}"
             continue
@@ -376,8 +371,7 @@ def _moved_grader(grader: Grader, old: str, new: str) -> Grader:
 # Files are read back beside their final place, so that the files they name are found and suites apply.
 
 _STAGED_PREFIX = ".baselinekit-converted-"
-_LEFTOVER_SECONDS = 3600
-"""After which a staged file belongs to no process any more."""
+"""Files with such a name are not read, should a killed process leave one."""
 
 
 @contextmanager
@@ -390,11 +384,6 @@ def staged(files: Mapping[str, str], root: str, form: WrittenForm, place: str) -
     while missing and not os.path.isdir(os.path.join(root, missing)):
         created.append(os.path.join(root, missing))
         missing = posixpath.dirname(missing)
-    above = os.path.join(root, parent)
-    for name in os.listdir(above) if os.path.isdir(above) else ():  # what a killed process left there
-        path = os.path.join(above, name)
-        if name.startswith(_STAGED_PREFIX) and os.lstat(path).st_mtime < time.time() - _LEFTOVER_SECONDS:
-            _remove(path)
     base_name = posixpath.basename(folder if form.is_folder else place)
     top = posixpath.join(parent, f"{_STAGED_PREFIX}{token_hex(8)}-{base_name}")
     names = [posixpath.join(top, name) for name in files] if form.is_folder else [top]

@@ -4,19 +4,18 @@ prompt filled in. Programs, and what they compute, do not carry over and are lis
 import csv
 import os.path
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.files.jsontext import pretty
 from baselinekit.files.languages import JSON, YAML
 from baselinekit.importers.drafts import NotCarried, SourceText
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.traces import Role
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.values import Json, Path
 from baselinekit.moving import promptfooasserts
 from baselinekit.moving.promptfooasserts import Asserted, Assertion, AssertionSet, render, render_texts
 from baselinekit.moving.reading import BESIDE, DraftEvals, EvalFiles, Reading, in_file
@@ -25,7 +24,6 @@ from baselinekit.secrets.variables import escape_variables
 from baselinekit.structs import Struct, Threshold, convert, defstruct, replace
 from baselinekit.suites.writing import as_name
 from baselinekit.values.paths import render as render_path
-from baselinekit.values.places import value_or_absent
 
 # The form of a configuration.
 
@@ -35,32 +33,22 @@ def _form(name: str, *keys: str, **types: Any) -> Any:
     return defstruct(name, [(key, types.get(key, Json), None) for key in (*keys, *types)], bases=(Struct,))
 
 
-_WITHOUT_EFFECT = (
-    *("outputPath", "sharing", "writeLatestResults", "commandLineOptions", "version", "tracing", "metadata"),
-    "tags",
-)
 Configuration = _form(
     "Configuration",
-    *("prompts", "providers", "targets", "tests", "defaultTest", "scenarios", "description"),
-    *("evaluateOptions", "assertionTemplates", *_WITHOUT_EFFECT),
+    *("prompts", "providers", "targets", "tests", "defaultTest", "description"),
+    *("evaluateOptions", "outputPath", "sharing", "writeLatestResults", "commandLineOptions", "version"),
+    *("tracing", "metadata", "tags"),
 )
-
-
-OptionsOfTest = _form(
-    "OptionsOfTest",
-    *("provider", "runSerially", "disableDefaultAsserts", "disableVarExpansion"),
-    **dict.fromkeys(("prefix", "suffix"), str | None),
-)
-PromptfooTest = _form(  # also what holds for all tests, and the data of a scenario
+OptionsOfTest = _form("OptionsOfTest", "provider", "disableVarExpansion")
+PromptfooTest = _form(  # also what holds for all tests
     "PromptfooTest",
-    *("description", "provider"),
+    "description",
     vars=dict[str, Json] | str | None,
     options=OptionsOfTest | None,
     threshold=Threshold | None,
     metadata=dict[str, Json] | None,
-    **dict.fromkeys(("assert", "providers", "prompts"), list[Json] | None),
+    **dict.fromkeys(("assert", "prompts"), list[Json] | None),
 )
-Scenario = _form("Scenario", "description", "tests", config=list[Json] | None)
 _SETTINGS = {"temperature": "temperature", "max_tokens": "max_tokens", "maxTokens": "max_tokens"}
 _DESTINATIONS = ("apiBaseUrl", "apiHost")
 _OF_CONFIGURATION = ("apiKey", "apiKeyEnvar", "organization", "cost")
@@ -72,18 +60,15 @@ _HINTS = {
     "redteam": "attacks that promptfoo generates are not cases: run them there",
     "extensions": "hooks are programs: guard.sh and verify.sh of a prompt folder are the same idea",
     "nunjucksFilters": "write the prompts without them",
-    "derivedMetrics": "the metrics of a run are in its report",
     "env": "declare what requests need under `variables:` of baselinekit.yaml",
     "transform": "judge the answer as it is",
-    "assertScoringFunction": "a threshold, or the weights of graders, say how they count",
-    "rubricPrompt": "state the rubric: judges are asked in the words of baselinekit",
-    "storeOutputAs": "a skill or a flow has several steps",
+    "scenarios": "write its data into `vars` of each test",
 }
 _FILE = "file://"
 _PROGRAMS = (".js", ".cjs", ".mjs", ".ts", ".py", ".rb", ".sh", ".wasm", ".go")
 _DATA = (".yaml", ".yml", ".json")
 _MOST_VARIANTS = 10_000
-NOBODY = next(kind for kind in KINDS.values() if kind.asks_nobody)
+ECHO = next(kind for kind in KINDS.values() if kind.asks_nobody)
 """The kind that answers with its input."""
 
 
@@ -100,13 +85,16 @@ def read(source: SourceText, files: EvalFiles) -> DraftEvals:
     raw = reading.known(Configuration, source.value, ()) or {}
     prompts = [*_prompts(raw.get("prompts", "{{prompt}}"), reading)]
     key = "providers" if "providers" in raw else "targets"
-    is_data = re.compile(rf"{_FILE}.*({'|'.join(map(re.escape, _DATA))})").fullmatch
-    listed = _entries(raw.get(key), (key,), reading, lambda text: bool(is_data(text)))
-    providers = [provider for each, at in listed if (provider := _provider(each, at, reading))]
+    listed = _listed(raw.get(key), (key,))
+    providers = [provider for stated, at in listed if (provider := _provider(stated, at, reading))]
     if raw.get(key) is None:
         providers = [Provider("", {})]
     elif not providers:
         reading.leave_out((key,), "no provider carries over", "name a model")
+    config: dict[str, Json] = {}
+    if len(providers) == 1 and (shared := providers[0].execution):
+        config["execution"] = shared
+        providers = [replace(providers[0], execution={})]
     cases = [case for test in _tests(raw, reading) for case in _cases(test, prompts, providers, reading)]
     name, description = as_name(str(raw.get("description") or "promptfoo")), raw.get("description")
     metadata: dict[str, Json] = {"id": name}
@@ -116,16 +104,19 @@ def read(source: SourceText, files: EvalFiles) -> DraftEvals:
     repeat, timeout = options.get("repeat"), options.get("timeoutMs")
     if isinstance(repeat, int) and repeat > 1:
         reading.note(f"each test was asked {repeat} times: baselinekit run --attempts {repeat}")
-    config = {"timeout_seconds": timeout / 1000} if isinstance(timeout, int) and timeout > 0 else {}
-    executions = [case.get("execution") for case in cases]
-    if cases and executions[0] is not None and all(execution == executions[0] for execution in executions):
-        config["execution"] = executions[0]
-        cases = [{key: value for key, value in case.items() if key != "execution"} for case in cases]
+    config |= {"timeout_seconds": timeout / 1000} if isinstance(timeout, int) and timeout > 0 else {}
     return reading.draft(name, document | ({"config": config} if config else {}) | {"test_cases": cases})
 
 
 def _mapping(raw: Json) -> dict[str, Json]:
     return raw if isinstance(raw, dict) else {}
+
+
+def _listed(raw: Json, at: Path) -> list[tuple[Json, Path]]:
+    """The entries of a list, or the only one, each with its place; none if nothing is stated."""
+    if isinstance(raw, list):
+        return [(entry, (*at, number)) for number, entry in enumerate(raw)]
+    return [] if raw is None else [(raw, at)]
 
 
 # What a configuration states in other files.
@@ -143,86 +134,46 @@ def _files_named(source: str, reading: Reading) -> Sequence[str]:
     return paths
 
 
-def _entries(
-    raw: Json,
-    at: Path,
-    reading: Reading,
-    names_file: Callable[[str], bool] = lambda text: True,
-    within: tuple[str, ...] = (),
-) -> Iterator[tuple[Json, Path]]:
-    """The entries of a list, and those of the files that it names, each with its place. `within`: the files
-    that lead here."""
-    for number, entry in enumerate(raw if isinstance(raw, list) else [raw] if raw is not None else []):
-        entry_at = (*at, number) if isinstance(raw, list) else at
-        if isinstance(entry, dict) and isinstance(entry.get("path"), str) and "vars" not in entry:
-            entry = entry["path"]
-        if not isinstance(entry, str) or not names_file(entry):
+def _entries(raw: Json, at: Path, reading: Reading) -> Iterator[tuple[Json, Path]]:
+    """The entries of a list, and those of the files that it names, each with its place."""
+    for entry, entry_at in _listed(raw, at):
+        if not isinstance(entry, str):
             yield entry, entry_at
             continue
-        named: list[tuple[str, Json]] = []
         with reading.listing(entry_at):
             for path in _files_named(entry, reading):
-                if path in within:
-                    raise NotCarried(f"{path!r}, which names itself", "break the circle")
                 value = _table(path, reading) if path.endswith(".csv") else reading.data(path)
-                named.append((path, value))
-        for path, value in named:
-            yield from _entries(value, in_file(path), reading, names_file, (*within, path))
-
-
-_LINE = lazy_pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-_COLUMNS = {"__description": "description", "__threshold": "threshold", "__metric": "metric"}
-_KNOWN_COLUMNS = ("__expected", *_COLUMNS, "__prefix", "__suffix")
-
-
-def _lines_of(text: str) -> list[str]:
-    """The lines of a table with their ends. `splitlines` ends them at further characters."""
-    return _LINE.findall(text)
+                yield from _listed(value, in_file(path))
 
 
 def _table(path: str, reading: Reading) -> list[Json]:
     """The tests of a CSV file: its columns are variables, and some state what is expected."""
     tests: list[Json] = []
     reading.row_lines[path] = lines = list[int]()
-    table = csv.DictReader(_lines_of(reading.text(path)))
+    table = csv.DictReader(re.split(r"(?<=\n)", reading.text(path)))
     try:
-        names = table.fieldnames or ()
-        for name in names:
-            if names.count(name) > 1:
-                reading.leave_out(in_file(path), f"the column {name!r} that occurs twice", "name each once")
-            elif name.startswith("__") and not name.startswith(_KNOWN_COLUMNS):
+        for name in table.fieldnames or ():
+            if name.startswith("__") and not name.startswith(("__expected", "__description")):
                 reading.leave_out(in_file(path), f"the column {name!r}")
         for row in table:
-            cells = [cell for one in row.values() for cell in (one if isinstance(one, list) else [one])]
-            # a cell may have several lines
-            below = sum(len(_lines_of(f"{cell}.")) - 1 for cell in cells if cell)
-            lines.append(table.line_num - below)
+            lines.append(table.line_num)
             tests.append(_row(row, reading, (*in_file(path), len(tests))))
     except csv.Error as error:
-        lines.append(table.reader.line_num)
-        message = f"a row of a table that cannot be read: {error}"
-        reading.leave_out((*in_file(path), len(lines) - 1), message, "the rows from there on are left out")
+        raise NotCarried(f"{path}:{table.line_num + 1} cannot be read: {error}") from None
     if not tests:
         reading.leave_out(in_file(path), "a table without rows", "the first line names the columns")
     return tests
 
 
-def _row(row: Mapping[str | None, str | list[str]], reading: Reading, at: Path) -> dict[str, Json]:
-    test: dict[str, Json] = {"vars": {}, "assert": [], "options": {}}
+def _row(row: Mapping[str | None, Any], reading: Reading, at: Path) -> dict[str, Json]:
+    test: dict[str, Json] = {"vars": {}, "assert": []}
     for key, value in row.items():
-        if key is None or isinstance(value, list):
+        if key is None:
             reading.leave_out(at, f"{value!r} in no column")
         elif key.startswith("__expected"):
             test["assert"] += [promptfooasserts.from_short(value)] if value and value.strip() else []
-        elif key in ("__prefix", "__suffix"):
-            test["options"][key[2:]] = value
-        elif key == "__threshold":
-            try:
-                test |= {"threshold": float(value)} if value and value.strip() else {}
-            except ValueError:
-                reading.leave_out(at, f"the threshold {value!r}", "a number from 0 to 1")
-        elif key in _COLUMNS:
-            test |= {_COLUMNS[key]: value} if value else {}
+        elif key == "__description":
+            test |= {"description": value} if value else {}
         elif not key.startswith("__") and value is not None:  # the row may be shorter than the others
             test["vars"][key] = value
     return test
@@ -231,43 +182,39 @@ def _row(row: Mapping[str | None, str | list[str]], reading: Reading, at: Path) 
 # Its prompts.
 
 
-class PromptText(Struct):
-    """One prompt. `label`: its name; `value`: its value, if it is JSON; `messages`: if it is a list of
-    messages; `lost`: what of these cannot be sent here."""
-
-    label: str
-    text: str
-    value: Json = ABSENT
-    messages: tuple[tuple[str, str], ...] = ()
-    lost: str = ""
-
-
 class AskedMessage(Struct):
     role: Role
     content: str
+
+
+class PromptText(Struct):
+    """One prompt. `label`: its name; `messages`: if it is a list of messages."""
+
+    label: str
+    text: str
+    messages: tuple[AskedMessage, ...] = ()
 
 
 _IS_PATH = lazy_pattern(r"[\w./*-]+\.(?:txt|md|json|jsonl|ya?ml|csv|j2|js|cjs|mjs|ts|py|sh|rb)")
 
 
 def _prompts(raw: Json, reading: Reading) -> Iterator[PromptText]:
-    listed = raw if isinstance(raw, list) else [raw]
-    if isinstance(raw, dict):  # the old form: a file, and what it is called
-        listed = [{"id": key, "label": value} for key, value in raw.items()]
-    for number, prompt in enumerate(listed):
+    for number, (prompt, at) in enumerate(_listed(raw, ("prompts",)), 1):
         label = prompt.get("label") if isinstance(prompt, dict) else None
         source = (prompt.get("raw") or prompt.get("id")) if isinstance(prompt, dict) else prompt
-        texts: list[tuple[str, str]] = []
-        with reading.listing(("prompts", number) if isinstance(raw, list) else ("prompts",)):
+        with reading.listing(at):
             if not isinstance(source, str):
                 raise NotCarried("a prompt that is no text", "write it as a text or name its file")
             if source.startswith((_FILE, "exec:")) or _IS_PATH.fullmatch(source):
-                texts = [one for path in _files_named(source, reading) for one in _prompt_file(path, reading)]
+                texts = [
+                    text for path in _files_named(source, reading) for text in _prompt_file(path, reading)
+                ]
             else:
                 texts = [("", text) for text in _parts(source)]
-        for index, (name, text) in enumerate(texts, 1):
-            full_label = str(label or name or f"prompt-{number + 1}")
-            yield _prompt(full_label if len(texts) == 1 else f"{full_label}:{index}", text)
+            for index, (name, text) in enumerate(texts, 1):
+                full_label = str(label or name or f"prompt-{number}")
+                full_label = full_label if len(texts) == 1 else f"{full_label}:{index}"
+                yield PromptText(full_label, text, _messages(full_label, text))
 
 
 def _parts(text: str) -> list[str]:
@@ -276,38 +223,30 @@ def _parts(text: str) -> list[str]:
     return [text] if len(parts) == 1 else [part.strip() for part in parts if part.strip()]
 
 
-def _prompt_file(path: str, reading: Reading) -> Iterator[tuple[str, str]]:
+def _prompt_file(path: str, reading: Reading) -> list[tuple[str, str]]:
     """The prompts of a file, each with its name."""
+    if path.endswith((".csv", ".jsonl")):
+        raise NotCarried(f"the table of prompts {path!r}", "write each prompt as a text")
     text, name = reading.text(path), os.path.splitext(os.path.basename(path))[0]
-    if path.endswith(".csv"):
-        try:
-            for row in csv.DictReader(_lines_of(text)):
-                yield str(row.get("label") or name), str(row.get("prompt") or "")
-        except csv.Error as error:
-            raise NotCarried(f"{path}: a row of a table that cannot be read: {error}") from None
-    else:
-        is_text = path.endswith((".txt", ".md", ".j2"))
-        yield from ((name, part) for part in (_parts(text.removesuffix("\n")) if is_text else [text]))
+    return [(name, part) for part in ([text] if path.endswith(_DATA) else _parts(text.removesuffix("\n")))]
 
 
-def _prompt(label: str, text: str) -> PromptText:
-    """The prompt of a text. A list of messages is sent as such."""
+def _messages(label: str, text: str) -> tuple[AskedMessage, ...]:
+    """The messages of a prompt that is a list of them, in JSON or YAML; none of any other text."""
     beginning = text.lstrip()
-    if not beginning.startswith(("[", "{", '"', "- role:")):
-        return PromptText(label, text)
-    is_yaml = beginning.startswith("-")
+    if not beginning.startswith(("[", "- role:")):
+        return ()
     try:
-        value = (YAML if is_yaml else JSON).load(text, label)[0]
+        value = (JSON if beginning.startswith("[") else YAML).load(text, label)[0]
     except BaselinekitError:
-        return PromptText(label, text)
-    parsed = ABSENT if is_yaml else value
+        return ()
     if not isinstance(value, list) or not any(isinstance(item, dict) and "role" in item for item in value):
-        return PromptText(label, text, parsed)
+        return ()
     messages, problems = read_as(list[AskedMessage], value)
     if messages is None:
-        lost = f"{render_path(problems[0].at or ())}: {problems[0].message}"
-        return PromptText(label, text, parsed, lost=lost)
-    return PromptText(label, text, parsed, tuple((one.role, one.content) for one in messages))
+        message = f"{render_path(problems[0].at or ())}: {problems[0].message} in the prompt {label!r}"
+        raise NotCarried(message, "a message is {role, content: a text}")
+    return tuple(messages)
 
 
 # Its providers, as models by their names in our configuration.
@@ -320,10 +259,7 @@ class Provider(Struct):
     label: str
     execution: dict[str, Json]
     prompts: tuple[str, ...] = ()
-
-    @property
-    def asks_nobody(self) -> bool:
-        return self.execution.get("type") == NOBODY.name
+    is_echo: bool = False
 
 
 _LOGIN = lazy_pattern(r"(?<=://)[^/?#\s]*@")
@@ -337,9 +273,6 @@ def _without_login(id: str) -> str:
 
 
 def _provider(stated: Json, at: Path, reading: Reading) -> Provider | None:
-    if isinstance(stated, dict) and "id" not in stated and len(stated) == 1:  # the old form: {id: {config}}
-        ((id, config),) = stated.items()
-        stated = {"id": id, **_mapping(config)}
     stated = {"id": stated} if isinstance(stated, str) else stated
     if not isinstance(stated, dict) or not isinstance(stated.get("id"), str):
         reading.leave_out(at, "a provider without an id", "name a model")
@@ -349,7 +282,7 @@ def _provider(stated: Json, at: Path, reading: Reading) -> Provider | None:
     provider = reading.known(StatedProvider, stated, at, f"the provider {label!r}") or {}
     prompts = tuple(map(str, provider.get("prompts") or ()))
     if id == "echo":
-        return Provider(label, {"type": NOBODY.name}, prompts)
+        return Provider(label, {}, prompts, is_echo=True)
     model = _model_of(provider, reading)
     execution: dict[str, Json] = {"type": "prompt", "model": model}
     if id.startswith(_ELSEWHERE):
@@ -383,63 +316,34 @@ def _model_of(provider: Mapping[str, Json], reading: Reading) -> str:
     return name
 
 
-def _fits(names: Sequence[Json], label: str) -> bool:
-    """Whether one of the names refers to this label: to itself, or to its group."""
-    prefixes = (f"{str(name).removesuffix('*').removesuffix(':')}:" for name in names)
-    return label in map(str, names) or any(label.startswith(prefix) for prefix in prefixes)
-
-
 # Its tests, from wherever they are stated.
 
 
 class StatedTest(Struct):
-    """A test with what holds for it: the mappings that state it, each with its place, the most general
-    first."""
+    """A test at its place, with what holds for it: `merged` has its own keys and those of all tests. Each of
+    its assertions has its place."""
 
-    layers: tuple[tuple[dict[str, Json], Path], ...]
+    at: Path
     merged: dict[str, Json]
-
-    @property
-    def at(self) -> Path:
-        return self.layers[-1][1]
+    assertions: tuple[tuple[Json, Path], ...]
 
     @property
     def options(self) -> dict[str, Json]:
         return self.merged.get("options") or {}
 
-    def place_of(self, *path: str) -> Path:
-        """The place of a setting: where it is stated last."""
-        stated = (at for raw, at in reversed(self.layers) if value_or_absent(raw, path) is not ABSENT)
-        return (*next(stated, self.at), *path)
 
-    def assertions(self) -> list[tuple[Json, Path]]:
-        """Its assertions, those of its scenario and those of all tests, each with its place."""
-        layers = self.layers[1:] if self.options.get("disableDefaultAsserts") else self.layers
-        stated = [(raw.get("assert") or [], (*at, "assert")) for raw, at in layers]
-        return [(raw, (*at, number)) for listed, at in stated for number, raw in enumerate(listed)]
+Layer = tuple[dict[str, Json], Path]
 
 
 def _tests(raw: Mapping[str, Json], reading: Reading) -> Iterator[StatedTest]:
-    at: Path = ("defaultTest",)
-    default = raw.get("defaultTest")
-    if isinstance(default, str):
-        with reading.listing(at):
-            path = default.removeprefix(_FILE)
-            default, at = reading.data(path), in_file(path)
-    usual = _layer({} if default is None else default, at, "the default test", reading) or ({}, at)
+    default = ("defaultTest",)
+    usual = _layer(raw.get("defaultTest") or {}, default, "the default test", reading) or ({}, default)
     for entry in _entries(raw.get("tests"), ("tests",), reading):
         if own := _layer(*entry, "a test", reading):
             yield _merged(usual, own)
-    for stated, at in _entries(raw.get("scenarios"), ("scenarios",), reading):
-        scenario = reading.known(Scenario, stated, at, "a scenario") or {"tests": None}
-        for number, data in enumerate(scenario.get("config") or [{}]):
-            shared = _layer(data, (*at, "config", number), "a scenario", reading) or ({}, at)
-            for entry in _entries(scenario.get("tests", [{}]), (*at, "tests"), reading):
-                if own := _layer(*entry, "a test", reading):
-                    yield _merged(usual, shared, own)
 
 
-def _layer(raw: Json, at: Path, what: str, reading: Reading) -> tuple[dict[str, Json], Path] | None:
+def _layer(raw: Json, at: Path, what: str, reading: Reading) -> Layer | None:
     test = reading.known(PromptfooTest, raw, at, what)
     if test is not None and isinstance(file := test.get("vars"), str):
         test["vars"] = {}
@@ -448,20 +352,22 @@ def _layer(raw: Json, at: Path, what: str, reading: Reading) -> tuple[dict[str, 
     return None if test is None else (test, at)
 
 
-def _merged(*layers: tuple[dict[str, Json], Path]) -> StatedTest:
+def _merged(*layers: Layer) -> StatedTest:
+    """A test of the mappings that state it, the most general first."""
     merged: dict[str, Json] = {}
-    for raw, _ in layers:
+    assertions: list[tuple[Json, Path]] = []
+    for raw, at in layers:
         for key, value in raw.items():
-            if key in ("vars", "options", "metadata"):
-                merged[key] = {**merged.get(key, {}), **(value or {})}
-            else:
-                merged[key] = value
-    return StatedTest(layers, merged)
+            is_mapping = key in ("vars", "options", "metadata")
+            merged[key] = {**merged.get(key, {}), **(value or {})} if is_mapping else value
+        assertions += _listed(raw.get("assert"), (*at, "assert"))
+    return StatedTest(layers[-1][1], merged, tuple(assertions))
 
 
 def _variants(test: StatedTest, reading: Reading) -> list[Mapping[str, Json]]:
     """The variables of a test: a list of values makes a test of each value, unless the test disables it."""
-    values = {name: _value(name, value, reading) for name, value in test.merged.get("vars", {}).items()}
+    stated = test.merged.get("vars", {}).items()
+    values = {name: _read_value(f"the variable {name!r}", value, reading) for name, value in stated}
     if test.options.get("disableVarExpansion"):
         return [promptfooasserts.filled(values)]
     names = [name for name, value in values.items() if isinstance(value, list)]
@@ -476,12 +382,13 @@ def _variants(test: StatedTest, reading: Reading) -> list[Mapping[str, Json]]:
     ]
 
 
-def _value(name: str, value: Json, reading: Reading) -> Json:
+def _read_value(what: str, value: Json, reading: Reading) -> Json:
+    """A value, or that of the file that it names."""
     if not isinstance(value, str) or not value.startswith(_FILE):
         return value
     path = value.removeprefix(_FILE)
     if path.split(":")[0].endswith(_PROGRAMS):
-        raise NotCarried(f"the variable {name!r} is computed by {path!r}", "write down what it gives")
+        raise NotCarried(f"{what} is computed by {path!r}", "write down what it gives")
     if "*" in path:
         return [reading.text(file) for file in reading.files.fitting(path)]
     return reading.data(path) if path.endswith(_DATA) else reading.text(path)
@@ -493,48 +400,39 @@ def _value(name: str, value: Json, reading: Reading) -> Json:
 def _cases(
     test: StatedTest, prompts: Sequence[PromptText], providers: Sequence[Provider], reading: Reading
 ) -> Iterator[dict[str, Json]]:
-    if (own := test.merged.get("provider")) is not None:
-        label = _without_login(str(own.get("id") if isinstance(own, dict) else own))
-        named = [provider for provider in providers if provider.label == label]
-        single = None if named else _provider(own, test.place_of("provider"), reading)
-        providers = named or ([single] if single else providers)
-    elif (names := test.merged.get("providers")) is not None:
-        providers = [provider for provider in providers if _fits(names, provider.label)]
     variants: list[Mapping[str, Json]] = []
     with reading.listing(test.at):
         variants = _variants(test, reading)
     for values, provider, prompt in product(variants, providers, prompts):
         chosen = test.merged.get("prompts") or provider.prompts
-        if chosen and not _fits(chosen, prompt.label):
+        if chosen and prompt.label not in chosen and prompt.label.partition(":")[0] not in chosen:
             continue
         with reading.listing(test.at):
             case = _case(test, values, prompt, provider, reading)
             labels = [prompt.label] if len(prompts) > 1 else []
             labels += [provider.label] if len(providers) > 1 else []
-            description = test.layers[-1][0].get("description")
+            description = test.merged.get("description")
             title = description if isinstance(description, str) else ""
             head: dict[str, Json] = {"id": reading.own_id("-".join([title or "test", *labels]))}
             head |= {"name": " · ".join([title, *labels])} if title else {}
             case |= {"sidecar": test.merged["metadata"]} if test.merged.get("metadata") else {}
-            metadata: dict[str, Json] = {"tags": labels} if labels else {}
-            metadata |= {"parallel": False} if test.options.get("runSerially") else {}
-            yield head | case | ({"metadata": metadata} if metadata else {})
+            yield head | case | ({"metadata": {"tags": labels}} if labels else {})
 
 
 def _case(
     test: StatedTest, values: Mapping[str, Json], prompt: PromptText, provider: Provider, reading: Reading
 ) -> dict[str, Json]:
-    case: dict[str, Json] = {"input": _input(test, values, prompt, provider)}
-    if provider.execution and not provider.asks_nobody:
-        case["execution"] = provider.execution
+    case: dict[str, Json] = {"input": _input(prompt, values, provider)}
+    case |= {"execution": provider.execution} if provider.execution else {}
     graders: list[dict[str, Json]] = []
-    for assertion, at in test.assertions():
-        for asserted in _asserted(assertion, at, values, test, reading):
-            again = asserted.expected and "expected" in case
-            kept = _by_pattern(asserted, at, reading) if again else asserted
-            if kept is not None:
-                case |= {"expected": kept.expected} if kept.expected else {}
-                graders.append(kept.grader)
+    for stated, at in test.assertions:
+        asserted = _asserted(stated, at, values, test, reading)
+        if asserted is not None and asserted.expected is not None and "expected" not in case:
+            case["expected"] = {"type": "exact", "value": asserted.expected}
+            config = {"method": "exact_match", "trim_whitespace": False, "normalize_newlines": False}
+            graders.append({**asserted.grader, "config": config})
+        elif asserted is not None:
+            graders.append(asserted.grader)
     if not graders:
         raise NotCarried("a test without an assertion that carries over", "give it an assertion")
     threshold = test.merged.get("threshold")
@@ -544,24 +442,13 @@ def _case(
     return case | {"graders": [{**grader, "required": False} for grader in graders], "pass_rule": rule}
 
 
-def _input(
-    test: StatedTest, values: Mapping[str, Json], prompt: PromptText, provider: Provider
-) -> dict[str, Json]:
-    before, after = test.options.get("prefix") or "", test.options.get("suffix") or ""
-    if before or after:  # the whole is the prompt, whatever a part of it looks like
-        prompt = _prompt(prompt.label, f"{before}{prompt.text}{after}")
+def _input(prompt: PromptText, values: Mapping[str, Json], provider: Provider) -> dict[str, Json]:
     where = f"the prompt {prompt.label!r}"
-    if not provider.asks_nobody and prompt.lost:
-        raise NotCarried(f"{prompt.lost} in {where}", "a message is {role, content: a text}")
-    if not provider.asks_nobody and prompt.messages:
-        content = [{"role": role, "content": render(text, values, where)} for role, text in prompt.messages]
-        return {"type": "messages", "content": content}
-    if prompt.value is ABSENT:
-        text = render(prompt.text, values, where)
-    else:  # each text of JSON is filled in by itself: a quote in a value ends no string
-        text = pretty(render_texts(prompt.value, values, where), "  ")
-    kind = NOBODY.eval_input if provider.asks_nobody else "prompt"
-    return {"type": kind, "content": escape_variables(text)}
+    if prompt.messages and not provider.is_echo:
+        messages = ((message.role, render(message.content, values, where)) for message in prompt.messages)
+        return {"type": "messages", "content": [{"role": role, "content": text} for role, text in messages]}
+    kind = ECHO.eval_input if provider.is_echo else "prompt"
+    return {"type": kind, "content": escape_variables(render(prompt.text, values, where))}
 
 
 # Its assertions, with their texts filled in and their files read.
@@ -569,82 +456,48 @@ def _input(
 
 def _asserted(
     raw: Json, at: Path, values: Mapping[str, Json], test: StatedTest, reading: Reading
-) -> Iterator[Asserted]:
-    """The grader of an assertion; none if there is none, which is listed, and several of a set that only
-    groups."""
+) -> Asserted | None:
+    """The grader of an assertion; None if there is none, which is listed."""
     raw = promptfooasserts.from_short(raw) if isinstance(raw, str) else raw
-    if isinstance(raw, dict) and isinstance(raw.get("$ref"), str):
-        templates = _mapping(_mapping(reading.source.value).get("assertionTemplates"))
-        raw = {**_mapping(templates.get(raw["$ref"].rpartition("/")[2])), **raw}
     if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
         reading.leave_out(at, "an assertion without a type")
-        return
-    is_set = raw["type"] == promptfooasserts.SET
-    if reading.known(AssertionSet if is_set else Assertion, raw, at, f"`{raw['type']}`") != raw:
-        return  # with a part less it would judge something else
-    if is_set:
-        together = convert(raw, AssertionSet)
-        parts = [(part, (*at, "assert", number)) for number, part in enumerate(together.parts)]
-        found = [[*_asserted(part, place, values, test, reading)] for part, place in parts]
-        if together.threshold is None and together.weight == 1:
-            yield from (asserted for group in found for asserted in group)
-            return
-        with reading.listing(at):
-            inner = [
-                _by_pattern(asserted, place, reading) if asserted.expected else asserted
-                for group, (_, place) in zip(found, parts, strict=True)
-                for asserted in group
-            ]
-            if not all(found) or None in inner:
-                hint = "a part less is another mean"
-                raise NotCarried("an assert-set of which a part does not carry over", hint)
-            yield promptfooasserts.in_set([asserted for asserted in inner if asserted is not None], together)
-        return
+        return None
+    form: Any = AssertionSet if raw["type"] == promptfooasserts.SET else Assertion
+    if reading.known(form, raw, at, f"`{raw['type']}`") != raw:
+        return None  # with a part less it would judge something else
+    asserted = None
     with reading.listing(at):
-        stated = convert(raw, Assertion)
-        value, where = stated.value, f"`{stated.type}`"
-        if isinstance(value, str) and value.startswith(_FILE):
-            value = _file_value(value.removeprefix(_FILE), stated.type, reading)
-        value = render_texts(value, values, where)
+        stated = convert(raw, form)
+        if isinstance(stated, AssertionSet):
+            parts = _listed(stated.parts, (*at, "assert"))
+            found = [_asserted(part, place, values, test, reading) for part, place in parts]
+            graders = [asserted.grader for asserted in found if asserted is not None]
+            if not found or len(graders) < len(found):
+                raise NotCarried(
+                    "an assert-set of which a part does not carry over", "state all of its parts"
+                )
+            return promptfooasserts.in_set(stated, graders)
+        promptfooasserts.check_counterpart(stated.type)
+        where = f"`{stated.type}`"
+        value = render_texts(_read_value(where, stated.value, reading), values, where)
         asserted = promptfooasserts.graded(replace(stated, value=value), _judge(stated, test, reading))
         if asserted.note:
             reading.note(asserted.note)
-        yield asserted
-
-
-def _by_pattern(asserted: Asserted, at: Path, reading: Reading) -> Asserted | None:
-    """A further expected text as a pattern: a case has only one expectation."""
-    value = asserted.expected["value"] if asserted.expected else None
-    if not isinstance(value, str):
-        reading.leave_out(at, "a further `equals` with JSON", "write a case for it")
-        return None
-    config = {"method": "regex", "pattern": rf"\A{re.escape(value)}\Z"}
-    return replace(asserted, expected=None, grader={**asserted.grader, "config": config})
+    return asserted
 
 
 def _judge(assertion: Assertion, test: StatedTest, reading: Reading) -> str | None:
     """The model that judges; None for the usual one, and for an assertion that no model judges."""
-    if promptfooasserts.base_type(assertion.type) not in promptfooasserts.CRITERIA:
-        return None
     judge = assertion.provider if assertion.provider is not None else test.options.get("provider")
-    if isinstance(judge, dict) and "id" not in judge:
-        judge = judge.get("text")
-    if judge is None:
+    if judge is None or promptfooasserts.base_type(assertion.type) not in promptfooasserts.CRITERIA:
         return None
     judge = judge if isinstance(judge, dict) else {"id": judge}
     if not isinstance(judge.get("id"), str):
         raise NotCarried(f"`{assertion.type}` whose provider has no id", "name a model")
-    for key, value in _mapping(judge.get("config")).items():
-        if key in _DESTINATIONS:
-            message = f"`{assertion.type}` whose judge is at {_without_login(str(value))}"
-            raise NotCarried(message, "state the judge as a model with a `base_url` in baselinekit.yaml")
-        reading.note(f"`{key}` of the judge {judge['id']!r} is for baselinekit.yaml to state")
+    config = _mapping(judge.get("config"))
+    if addresses := [config[key] for key in _DESTINATIONS if key in config]:
+        message = f"`{assertion.type}` whose judge is at {_without_login(str(addresses[0]))}"
+        raise NotCarried(message, "state the judge as a model with a `base_url` in baselinekit.yaml")
+    if config:
+        reading.note(f"the config of the judge {judge['id']!r} is for baselinekit.yaml to state")
     return _model_of(judge, reading)
-
-
-def _file_value(path: str, type: str, reading: Reading) -> Json:
-    if path.split(":")[0].endswith(_PROGRAMS):
-        if type in ("javascript", "python", "ruby"):
-            return None  # the type has no counterpart
-        raise NotCarried(f"the value of `{type}` is computed by {path!r}", "write down what it gives")
-    return reading.data(path) if path.endswith(_DATA) else reading.text(path)

@@ -1,33 +1,24 @@
-"""promptfoo's templates, whose names jinja2 fills in and which are printed as JavaScript prints them; and its
-assertions as graders, by their types, or the reason why there is no counterpart."""
+"""promptfoo's templates, where names and filters are filled in as JavaScript prints them; and its assertions
+as graders, by their types, or the reason why there is no counterpart."""
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-
-from jinja2 import StrictUndefined, Template, TemplateError, nodes
-from jinja2.sandbox import SandboxedEnvironment
 
 from baselinekit.files.jsontext import tight_json
 from baselinekit.importers.drafts import NotCarried
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.values import Json
+from baselinekit.model.values import ABSENT, Json
 from baselinekit.structs import Struct, Threshold, field
 from baselinekit.values.places import with_texts
 
-_PLAIN_NODES = (
-    nodes.Template,
-    nodes.Output,
-    nodes.TemplateData,
-    nodes.Name,
-    nodes.Const,
-    nodes.Getattr,
-    nodes.Getitem,
-    nodes.Filter,
+_SLOT = lazy_pattern(
+    r"""\{\{\s*(?P<name>[A-Za-z_]\w*)(?P<steps>(?:\.\w+|\[(?:\d+|'[^']*'|"[^"]*")\])*)\s*"""
+    r"(?P<filters>(?:\|\s*\w+\s*)*)\}\}"
 )
-"""What a template may consist of: loops and conditions mean something else in Python than in JavaScript."""
+"""What a template may consist of: loops and conditions are programs."""
 
+_STEP = lazy_pattern(r"""\.(\w+)|\[(\d+)\]|\['([^']*)'\]|\["([^"]*)"\]""")
 _MOST_CHARACTERS = 1_000_000
 _DEEPEST = 5
 _LARGEST_PLAIN = 1e21
@@ -36,11 +27,8 @@ _LARGEST_PLAIN = 1e21
 
 def printed(value: Any) -> str:
     """The text of a value as JavaScript has it; an object or a list is written as JSON."""
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return str(_as_in_javascript(value))
-    return tight_json(_as_in_javascript(value)) if isinstance(value, bool | dict | list) else str(value)
+    value = "" if value is None else _as_in_javascript(value)
+    return tight_json(value) if isinstance(value, bool | dict | list) else str(value)
 
 
 def _as_in_javascript(value: Json) -> Json:
@@ -53,63 +41,49 @@ def _as_in_javascript(value: Json) -> Json:
     return int(value) if is_whole else value
 
 
-class _Environment(SandboxedEnvironment):
-    """A template sees the values of the test and nothing else, no method of theirs either."""
-
-    def getitem(self, obj: Any, argument: Any) -> Any:
-        if isinstance(obj, StrictUndefined):
-            return obj
-        try:
-            if argument == "length" and isinstance(obj, str | list):
-                return len(obj)
-            key = int(argument) if isinstance(obj, str | list) else argument
-            return obj[key] if isinstance(obj, str | list | dict) else self.undefined(obj=obj, name=argument)
-        except (LookupError, TypeError, ValueError):
-            return self.undefined(obj=obj, name=argument)
-
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        return self.getitem(obj, attribute)
-
-
-def _environment(newline: Any) -> _Environment:
-    environment = _Environment(
-        undefined=StrictUndefined, finalize=printed, keep_trailing_newline=True, newline_sequence=newline
-    )
-    environment.globals.clear()
-    environment.filters = {
-        "upper": lambda value: printed(value).upper(),
-        "lower": lambda value: printed(value).lower(),
-        "trim": lambda value: printed(value).strip(),
-        **dict.fromkeys(("safe", "string"), printed),
-        **dict.fromkeys(("dump", "tojson"), lambda value, indent=0: tight_json(_as_in_javascript(value))),
-    }
-    return environment
-
-
-@lru_cache(maxsize=1_000)
-def _compiled(text: str) -> Template:
-    environment = _environment("\r\n" if "\r\n" in text else "\n")
-    for one in environment.parse(text).find_all(nodes.Node):
-        if not isinstance(one, _PLAIN_NODES):
-            raise TemplateError(f"logic ({type(one).__name__.lower()}): only names and filters are filled in")
-    return environment.from_string(text)
+_FILTERS: Mapping[str, Callable[[Any], str]] = {
+    "upper": lambda value: printed(value).upper(),
+    "lower": lambda value: printed(value).lower(),
+    "trim": lambda value: printed(value).strip(),
+    "string": printed,
+    "dump": lambda value: tight_json(_as_in_javascript(value)),
+}
 
 
 def render(text: str, values: Mapping[str, Json], where: str) -> str:
-    """The text of a template. NotCarried, which says `where` it is, for one that has more than names, or
-    names without a value."""
-    if not any(mark in text for mark in ("{{", "{%", "{#")):
-        return text
-    parts, size = [], 0
-    try:
-        for part in _compiled(text).generate(values):
-            parts.append(part)
-            size += len(part)
-            if size > _MOST_CHARACTERS:
-                raise TemplateError(f"a text of more than {_MOST_CHARACTERS:,} characters")
-    except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
-        raise NotCarried(f"{where}: {error}", "write the text without it, or give the name a value") from None
-    return "".join(parts)
+    """The text of a template. NotCarried, which says `where` it is, for one that has more than names and
+    filters, or names without a value."""
+    size = 0
+
+    def fill(slot: re.Match[str]) -> str:
+        nonlocal size
+        value = values.get(slot["name"], ABSENT)
+        for step in _STEP.findall(slot["steps"]):
+            value = _member(value, "".join(step))
+        if value is ABSENT:
+            raise NotCarried(f"{where}: {slot[0]} has no value", "give it one")
+        for name in re.findall(r"\w+", slot["filters"]):
+            if name not in _FILTERS:
+                raise NotCarried(f"{where}: the filter {name!r}", "write the text without it")
+            value = _FILTERS[name](value)
+        size += len(printed(value))
+        if size > _MOST_CHARACTERS:
+            raise NotCarried(f"{where}: a text of more than {_MOST_CHARACTERS:,} characters", "shorten it")
+        return printed(value)
+
+    others = _SLOT.sub(" ", text)
+    if any(mark in others for mark in ("{{", "{%", "{#")):
+        raise NotCarried(f"{where}: a template with more than names and filters", "write the text without it")
+    return _SLOT.sub(fill, text)
+
+
+def _member(value: Json, key: str) -> Json:
+    if isinstance(value, dict):
+        return value.get(key, ABSENT)
+    if isinstance(value, str | list) and key == "length":
+        return len(value)
+    is_index = key.isdecimal() and len(key) < 10
+    return value[int(key)] if isinstance(value, str | list) and is_index and int(key) < len(value) else ABSENT
 
 
 def render_texts(value: Json, values: Mapping[str, Json], where: str) -> Json:
@@ -144,7 +118,6 @@ class Assertion(Struct):
     weight: int | float = 1
     metric: str | None = None
     provider: Json = None
-    template: str | None = field(name="$ref", default=None)
 
 
 class AssertionSet(Struct):
@@ -155,20 +128,18 @@ class AssertionSet(Struct):
     threshold: Threshold | None = None
     weight: int | float = 1
     metric: str | None = None
-    template: str | None = field(name="$ref", default=None)
 
 
 class Asserted(Struct):
-    """The grader of an assertion, as a file of ours states it; and `expected`, if it goes by what the case
-    expects. `note`: what is judged differently from promptfoo."""
+    """The grader of an assertion, as a file of ours states it. `expected`: the text that it wants, if the
+    case may state that instead; `note`: what is judged differently from promptfoo."""
 
     grader: dict[str, Json]
-    expected: dict[str, Json] | None = None
+    expected: str | None = None
     note: str = ""
 
 
-_IN_A_BLOCK = "JSON counts in a code block too: promptfoo wants it bare for is-json and equals"
-_ONE_TEXT = "contains-json wants one JSON text, bare or in a code block; promptfoo finds it anywhere"
+_JSON_TEXTS = "is-json and contains-json want one JSON text, bare or in a code block"
 _JUDGES = "judges are asked in the words of baselinekit: rubrics carry over, promptfoo's own prompts do not"
 CRITERIA = {
     "factuality": "The output may say less or more than these facts, and must not contradict them: {}",
@@ -177,10 +148,12 @@ CRITERIA = {
     "llm-rubric": "{}",
     "g-eval": "{}",
 }
+_LEAST_OF_G_EVAL = 0.7
 _TEXT_LISTS = ("contains-any", "contains-all", "icontains-any", "icontains-all")
+_PATTERNS = ("equals", "starts-with", "regex")
 _CARRIED = (
-    *("equals", "contains", "icontains", *_TEXT_LISTS, "starts-with", "regex"),
-    *("is-json", "contains-json", "word-count", "latency", "cost", *CRITERIA),
+    *("contains", "icontains", *_TEXT_LISTS, *_PATTERNS, "is-json", "contains-json"),
+    *("word-count", "latency", "cost", *CRITERIA),
 )
 _PROGRAM = "write it as a program that judges: {method: code_judge, script: […]}"
 _BY_MEANING = "judge it by a rubric: no closeness of words or embeddings is a verdict here"
@@ -188,73 +161,92 @@ _WHY_NOT = {
     **dict.fromkeys(("javascript", "python", "ruby", "webhook"), _PROGRAM),
     **dict.fromkeys(("similar", "levenshtein", "rouge-n", "bleu", "gleu", "meteor"), _BY_MEANING),
     **dict.fromkeys(("select-best", "max-score"), "compare two runs: baselinekit report B --compare-to A"),
-    **dict.fromkeys(("is-refusal", "guardrails", "moderation", "classifier"), "judge it by a rubric"),
-    **dict.fromkeys(("perplexity", "perplexity-score"), "models here are not asked for probabilities"),
+    "trajectory": "{method: tool_trajectory} looks at the tools that were called",
 }
+_OTHER_TYPES = ("guardrails", "moderation", "classifier", "perplexity", "human", "pi")
 _END = lazy_pattern(r"(?<!\\)(?:\\\\)*\$$")
+
+
+def check_counterpart(stated: str) -> None:
+    """Raise NotCarried for a type of assertion that has no counterpart."""
+    type = base_type(stated)
+    if type not in _CARRIED:
+        hint = _WHY_NOT.get(type.partition(":")[0], "judge it by a rubric, or by a program: code_judge")
+        raise NotCarried(f"`{stated}` has no counterpart", hint)
 
 
 def graded(assertion: Assertion, model: str | None = None) -> Asserted:
     """The grader of an assertion, with its texts filled in; NotCarried where there is none. `model`: the one
     that judges."""
-    type, is_negated = base_type(assertion.type), assertion.type.startswith(_NOT)
-    if type not in _CARRIED:
-        hint = _WHY_NOT.get(type, "judge it by a rubric, or by a program: {method: code_judge}")
-        if type.startswith(("trajectory:", "trace-")):
-            hint = "{method: tool_trajectory} looks at the tools that were called"
-        raise NotCarried(f"`{assertion.type}` has no counterpart", hint)
-    value, kind, config, note = assertion.value, "code", dict[str, Json](), ""
-    expected: dict[str, Json] | None = None
-    of_case = {"case_sensitive": False} if type.startswith("i") else {}
-    pattern: dict[str, Json] = {"method": "regex", **({"must_match": False} if is_negated else {})}
-    if type == "equals" and is_negated and not isinstance(value, dict | list):
-        config = {**pattern, "pattern": rf"\A{re.escape(printed(value))}\Z"}
-    elif type == "starts-with":
-        config = {**pattern, "pattern": rf"\A{re.escape(_text_of(assertion))}"}
-    elif type == "regex":
-        text = _text_of(assertion).replace("[^]", r"[\s\S]")
-        text = text[:-1] + r"\Z" if _END.search(text) else text  # there `$` matches before no line end
-        config = {**pattern, "pattern": text}
-    elif type.endswith("contains-all") and is_negated:
-        lookaheads = "".join(f"(?=.*{re.escape(text)})" for text in _texts_of(assertion))
-        flags = ["dotall", "ignorecase"] if of_case else ["dotall"]
-        config = {"method": "regex", "pattern": rf"\A{lookaheads}", "flags": flags, "must_match": False}
-    elif type in ("contains", "icontains"):
-        config = {"method": "contains", "none" if is_negated else "all": [_text_of(assertion)], **of_case}
-    elif type in _TEXT_LISTS:
-        key = "none" if is_negated else type.rpartition("-")[2]
-        config = {"method": "contains", key: _texts_of(assertion), **of_case}
-    elif is_negated:
-        raise NotCarried(f"`{assertion.type}`", "state what must be so, in a rubric or a regex")
-    elif type == "equals" and isinstance(value, dict | list):
-        config, expected, note = {"method": "exact_match"}, {"type": "exact", "value": value}, _IN_A_BLOCK
+    type, value = base_type(assertion.type), assertion.value
+    kind, expected, note = "code", None, ""
+    if assertion.type.startswith(_NOT):
+        config = _negated(type, assertion)
     elif type == "equals":
-        config = {"method": "exact_match", "trim_whitespace": False, "normalize_newlines": False}
-        expected = {"type": "exact", "value": printed(value)}
+        is_text = not isinstance(value, dict | list)
+        expected = printed(value) if is_text else None
+        config = _pattern(assertion) if is_text else {"method": "json_schema", "schema": {"const": value}}
+    elif type in _PATTERNS:
+        config = _pattern(assertion)
     elif type in ("is-json", "contains-json"):
-        schema = True if value is None else value
-        if not isinstance(schema, dict | bool):
+        if not isinstance(value, dict | bool | None):
             raise NotCarried(f"`{type}` with a schema that cannot be read", "write the schema in place")
-        note = _ONE_TEXT if type == "contains-json" else _IN_A_BLOCK
-        config = {"method": "json_schema", "schema": schema}
+        config, note = {"method": "json_schema", "schema": True if value is None else value}, _JSON_TEXTS
     elif type == "word-count":
-        value = int(value) if isinstance(value, str) and value.isdecimal() else value
-        bounds = {"min": value, "max": value} if isinstance(value, int) else value
-        is_bounds = isinstance(bounds, dict) and set() != bounds.keys() <= {"min", "max"}
-        if isinstance(value, bool) or not is_bounds:
-            raise NotCarried("a word count without plain bounds", "{method: token_count, min: …, max: …}")
-        config = {"method": "token_count", **bounds}
+        bounds = value if isinstance(value, dict) else {"min": value, "max": value}
+        config = {**bounds, "method": "token_count"}
     elif type in ("latency", "cost"):
         if assertion.threshold is None:
             raise NotCarried(f"`{type}` without a threshold", "state the most that it may be")
         key, unit = ("max_seconds", 1000) if type == "latency" else ("max_usd", 1)
         config = {"method": type, key: assertion.threshold / unit}
-    else:
+    elif type in CRITERIA:
         kind, config, note = "model", _rubric(assertion, model), _JUDGES
-    grader: dict[str, Json] = {"type": kind, **({"name": assertion.metric} if assertion.metric else {})}
+    else:
+        config = _contained("any" if type.endswith("-any") else "all", type, assertion)
+    return Asserted(_grader(kind, config, assertion), expected, note)
+
+
+def in_set(together: AssertionSet, graders: Sequence[dict[str, Json]]) -> Asserted:
+    """One grader of several: it passes if their mean reaches the threshold; without a threshold, if all
+    pass."""
+    by_mean = together.threshold is not None
+    config: dict[str, Json] = {"method": "composite"}
+    config["graders"] = [{**grader, "required": not by_mean} for grader in graders]
+    return Asserted(_grader("code", config | ({"pass_at": together.threshold} if by_mean else {}), together))
+
+
+def _grader(kind: str, config: dict[str, Json], stated: Assertion | AssertionSet) -> dict[str, Json]:
+    grader: dict[str, Json] = {"type": kind, **({"name": stated.metric} if stated.metric else {})}
     grader |= {"config": config}
-    grader |= {"weight": assertion.weight} if assertion.weight != 1 else {}
-    return Asserted(grader | ({"required": False} if assertion.weight == 0 else {}), expected, note)
+    grader |= {"weight": stated.weight} if stated.weight != 1 else {}
+    return grader | ({"required": False} if stated.weight == 0 else {})
+
+
+def _negated(type: str, assertion: Assertion) -> dict[str, Json]:
+    if type in _PATTERNS and not isinstance(assertion.value, dict | list):
+        return {**_pattern(assertion), "must_match": False}
+    if type in ("contains", "icontains") or type.endswith("contains-any"):
+        return _contained("none", type, assertion)
+    raise NotCarried(f"`{assertion.type}`", "state what must be so, in a rubric or a regex")
+
+
+def _contained(key: str, type: str, assertion: Assertion) -> dict[str, Json]:
+    texts = _texts_of(assertion) if type in _TEXT_LISTS else [_text_of(assertion)]
+    ignoring_case = {"case_sensitive": False} if type.startswith("i") else {}
+    return {"method": "contains", key: texts, **ignoring_case}
+
+
+def _pattern(assertion: Assertion) -> dict[str, Json]:
+    type = base_type(assertion.type)
+    if type == "equals":
+        pattern = rf"\A{re.escape(printed(assertion.value))}\Z"
+    elif type == "starts-with":
+        pattern = rf"\A{re.escape(_text_of(assertion))}"
+    else:
+        text = _text_of(assertion)
+        pattern = text[:-1] + r"\Z" if _END.search(text) else text  # there `$` matches before no line end
+    return {"method": "regex", "pattern": pattern}
 
 
 def _rubric(assertion: Assertion, model: str | None) -> dict[str, Json]:
@@ -267,23 +259,10 @@ def _rubric(assertion: Assertion, model: str | None) -> dict[str, Json]:
     names = ["overall"] if len(texts) == 1 else [f"criterion-{number}" for number in range(1, len(texts) + 1)]
     least = assertion.threshold
     if assertion.type == "g-eval" and least is None:
-        least = 0.7
+        least = _LEAST_OF_G_EVAL
     scoring = {"type": "numeric", "range": [0, 1], "threshold": least} if least else {"type": "boolean"}
     rubric = [{"name": name, "description": text} for name, text in zip(names, criteria, strict=True)]
     return {"rubric": rubric, **({"model": model} if model else {}), "scoring": scoring}
-
-
-def in_set(inner: Sequence[Asserted], together: AssertionSet) -> Asserted:
-    """One grader of several: it passes if their mean reaches the threshold; without a threshold, if all
-    pass."""
-    if not inner:
-        raise NotCarried("an empty assert-set", "give it an assertion")
-    by_mean = together.threshold is not None
-    config: dict[str, Json] = {"method": "composite"}
-    config["graders"] = [{**asserted.grader, "required": not by_mean} for asserted in inner]
-    config |= {"pass_at": together.threshold} if by_mean else {}
-    grader = {"type": "code", **({"name": together.metric} if together.metric else {}), "config": config}
-    return Asserted(grader | ({"weight": together.weight} if together.weight != 1 else {}))
 
 
 def _text_of(assertion: Assertion) -> str:
@@ -311,13 +290,6 @@ _SHORT = lazy_pattern(
     re.DOTALL,
 )
 _OTHER_NAMES = {"fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}
-_OTHER_TYPES = lazy_pattern(
-    r"agent-rubric|(?:answer|conversation)-relevance|(?:contains|is)-(?:html|sql|xml)|finish-reason|human|pi"
-    r"|context-(?:faithfulness|recall|relevance)|is-valid-(?:openai-)?(?:function|tools)-call|search-rubric"
-    r"|similar:(?:cosine|dot|euclidean)|skill-used|tool-call-f1|trace-(?:error-spans|span-count|span-duration)"
-    r"|trajectory:(?:goal-success|step-count|tool-args-match|tool-sequence|tool-used)"
-)
-"""The types of assertions that promptfoo has and that neither carry over nor have a hint of their own."""
 
 
 def base_type(stated: str) -> str:
@@ -329,8 +301,9 @@ def from_short(text: str) -> dict[str, Json]:
     """The assertion of `contains:Paris` or `similar(0.8):Hello`; a text that does not begin with a type means
     `equals`, as there."""
     match = _SHORT.fullmatch(text.strip())
-    base = base_type(match["type"]) if match else ""
-    if match is None or not (base in _CARRIED or base in _WHY_NOT or _OTHER_TYPES.fullmatch(base)):
+    base = base_type(match["type"]).partition(":")[0] if match else ""
+    is_known = base in (*_CARRIED, *_WHY_NOT, *_OTHER_TYPES) or base.startswith(("is-", "contains-"))
+    if match is None or not (is_known or ("-" in base and match["value"])):
         return {"type": "equals", "value": text.strip()}
     assertion: dict[str, Json] = {"type": _OTHER_NAMES.get(match["type"], match["type"])}
     if match["value"] is not None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 
 from baselinekit.errors import BaselinekitError, Place
-from baselinekit.files.languages import JSON, YAML
+from baselinekit.files.languages import JSON
 from baselinekit.importers.drafts import LeftOut, NotCarried, SourceText
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import read_as
@@ -53,12 +53,18 @@ class Reading:
         self.source, self.files, self._hints = source, files, hints
         self.models: dict[str, Json] = {}
         self.row_lines: dict[str, Sequence[int]] = {}
+        self._sources = {"": source}
         self._notes: dict[str, None] = {}
-        self._omissions: dict[tuple[Path, str, str], None] = {}
+        self._left_out: dict[LeftOut, None] = {}
         self._ids: set[str] = set()
 
     def leave_out(self, at: Path, message: str, hint: str = "") -> None:
-        self._omissions[(at, message, hint)] = None
+        file, path = (str(at[1]), at[2:]) if at[:1] == (_BESIDE,) else ("", at)
+        if rows := self.row_lines.get(file):
+            line = rows[path[0]] if path and isinstance(path[0], int) else 1
+        else:
+            line = self._sources[file].line(path) if file in self._sources else 1
+        self._left_out[LeftOut(line, message, hint, file)] = None
 
     @contextmanager
     def listing(self, at: Path) -> Iterator[None]:
@@ -99,42 +105,22 @@ class Reading:
 
     def data(self, path: str) -> Json:
         """The value of such a file: YAML, JSON or JSON Lines."""
-        text, number = self.text(path), 0
+        source = self._sources[path] = SourceText(path, self.text(path), path.endswith(".json"))
+        number = 0
         try:
-            if path.endswith(".jsonl"):
-                rows: dict[int, Json] = {}
-                for number, line in enumerate(text.split("\n"), 1):
-                    if line.strip():
-                        rows[number] = JSON.load(line, path)[0]
-                self.row_lines[path] = [*rows]
-                return [*rows.values()]
-            documents = (JSON if path.endswith(".json") else YAML).load(text, path)
+            if not path.endswith(".jsonl"):
+                return source.value
+            rows: dict[int, Json] = {}
+            for number, line in enumerate(source.text.split("\n"), 1):
+                if line.strip():
+                    rows[number] = JSON.load(line, path)[0]
+            self.row_lines[path] = [*rows]
+            return [*rows.values()]
         except BaselinekitError as error:
             problem = error.problems[0]
             place = Place(path, number) if number else problem.place or path
             raise NotCarried(f"{place} cannot be read: {problem.message}", problem.hint) from None
-        return documents[0] if documents else None
 
     def draft(self, name: str, document: dict[str, Json]) -> DraftEvals:
-        return DraftEvals(name, document, self._left_out(), tuple(self._notes), self.models)
-
-    def _left_out(self) -> tuple[LeftOut, ...]:
-        """Everything that is left out, in the order of its files and lines."""
-        by_file: dict[str, list[tuple[Path, str, str]]] = {}
-        for at, message, hint in self._omissions:
-            file, path = (str(at[1]), at[2:]) if at[:1] == (_BESIDE,) else ("", at)
-            by_file.setdefault(file, []).append((path, message, hint))
-        found = []
-        for file, omissions in by_file.items():
-            pairs = zip(self._lines(file, [path for path, *_ in omissions]), omissions, strict=True)
-            found += [LeftOut(line, message, hint, file) for line, (_, message, hint) in pairs]
-        return tuple(sorted(found, key=lambda left: (left.file, left.line)))
-
-    def _lines(self, file: str, paths: Sequence[Path]) -> Sequence[int]:
-        if not file:
-            return self.source.lines(paths)
-        if rows := self.row_lines.get(file):
-            return [rows[path[0]] if path and isinstance(path[0], int) else 1 for path in paths]
-        source = SourceText(file, self.files.read(file))
-        source.is_json = file.endswith(".json")
-        return source.lines(paths)
+        left_out = sorted(self._left_out, key=lambda left: (left.file, left.line))
+        return DraftEvals(name, document, tuple(left_out), tuple(self._notes), self.models)

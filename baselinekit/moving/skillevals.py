@@ -10,8 +10,6 @@ from baselinekit.secrets.variables import escape_variables, escape_variables_in
 from baselinekit.structs import Struct
 from baselinekit.suites.writing import as_name
 
-_TEXT_KEYS = ("text", "description", "expectation", "assertion", "name", "criterion")
-
 
 class SkillEvals(Struct):
     skill_name: Json
@@ -26,8 +24,7 @@ class SkillEval(Struct):
     prompt: Json = None
     expected_output: Json = None
     files: Json = None
-    expectations: Json = None
-    assertions: Json = None
+    expectations: list[Json] | None = None
 
 
 def recognises(source: SourceText) -> bool:
@@ -78,13 +75,9 @@ def _case(stated: Json, at: Path, reading: Reading) -> Iterator[Json]:
 
 def _expectations(raw: dict[str, Json], at: Path, reading: Reading) -> Iterator[str]:
     """The expectations, a statement each."""
-    key = next((key for key in ("expectations", "assertions") if raw.get(key)), "")
-    items = raw.get(key, [])
-    for number, item in enumerate(items if isinstance(items, list) else [items]):
-        text = item
-        if isinstance(item, dict):
-            text = next((item[word] for word in _TEXT_KEYS if isinstance(item.get(word), str)), None)
+    for number, text in enumerate(raw.get("expectations") or ()):
         if isinstance(text, str) and text.strip():
             yield text
         else:
-            reading.leave_out((*at, key, number), "an expectation that is no text", "state it in words")
+            hint = "state it in words"
+            reading.leave_out((*at, "expectations", number), "an expectation that is no text", hint)

@@ -3,7 +3,6 @@ nothing has to be sent."""
 
 import base64
 import binascii
-import json
 import posixpath
 import zlib
 from collections.abc import Iterator, Mapping
@@ -11,12 +10,11 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.files import libyaml
 from baselinekit.files.languages import JSON
 from baselinekit.importers import drafts
 from baselinekit.importers.credentials import HiddenValues
-from baselinekit.importers.drafts import DraftRecipe, ImportChoices, NotCarried, SourceText, imported_at
+from baselinekit.importers.drafts import DraftRecipe, ImportChoices, LeftOut, NotCarried, SourceText
 from baselinekit.importers.lines import draft_of
 from baselinekit.model.recipes import Response, http_date
 from baselinekit.structs import Struct, replace
@@ -24,7 +22,6 @@ from baselinekit.structs import Struct, replace
 TITLE = "vcr"
 _SUFFIXES = (".yaml", ".yml", ".json")
 _MOST_BYTES = 10_000_000
-_BUFFER = "python/object/new:_io.BytesIO"
 
 
 class RecordedAnswer(Struct):
@@ -50,33 +47,24 @@ def read(source: SourceText, choices: ImportChoices) -> Cassette | None:
     """The cassette in a file; None if the file is not a cassette."""
     value = _value(source)
     if not isinstance(value, dict) or not isinstance(value.get("interactions"), list):
-        if isinstance(value, dict) and isinstance(value.get("http_interactions"), list):
-            message, hint = "a cassette of Ruby's VCR, whose form is another one", "record it with vcrpy"
-            raise InvalidInput(Problem("BK776", message, hint, Place(source.name)))
         return None
-    first_answers: dict[str, RecordedAnswer] = {}
-    answered: list[tuple[int, DraftRecipe, RecordedAnswer]] = []
-    left_out: list[tuple[int, str, str]] = []
+    recorded: list[DraftRecipe] = []
+    answers: list[RecordedAnswer] = []
+    left_out: list[LeftOut] = []
     credentials = HiddenValues()
     for number, interaction in enumerate(value["interactions"]):
+        line = source.line(("interactions", number))
         try:
             request, answer = _request(interaction["request"]), _answer(interaction["response"])
-            request_key = json.dumps(request, sort_keys=True, default=str)
-            first_answer = first_answers.setdefault(request_key, answer)
-            if first_answer is answer:
-                draft = draft_of(credentials.hidden(request), {}, 0, (), choices)
-                answered.append((number, replace(draft, status=answer.response.status), answer))
-            elif replace(first_answer.response, headers=answer.response.headers) != answer.response:
-                request_name = f"{request['method']} {request['url'].partition('?')[0]}"
-                message = f"{request_name}: asked again, and answered otherwise"
-                left_out.append((number, message, "of two answers to one request the first was taken"))
+            draft = draft_of(credentials.hidden(request), {}, line, (), choices)
+            recorded.append(replace(draft, status=answer.response.status))
+            answers.append(answer)
         except NotCarried as error:
-            left_out.append((number, error.message, error.hint))
+            left_out.append(LeftOut(line, error.message, error.hint))
         except (KeyError, TypeError, ValueError, AttributeError):
-            left_out.append((number, "an interaction that cannot be read", "record it again"))
-    entries = [(number, draft) for number, draft, _ in answered]
-    imported = imported_at(source, ("interactions",), entries, left_out, credentials.found)
-    return Cassette(imported, tuple(answer for _, _, answer in answered))
+            left_out.append(LeftOut(line, "an interaction that cannot be read", "record it again"))
+    imported = drafts.ImportedFile(tuple(recorded), tuple(left_out), secrets=credentials.found)
+    return Cassette(imported, tuple(answers))
 
 
 def _value(source: SourceText) -> Any:
@@ -115,9 +103,6 @@ def _text(value: Any) -> str:
 
 
 def _sent(raw: Any, media: str, request_name: str) -> dict[str, Any]:
-    if isinstance(raw, libyaml.OddNode) and raw.tag == _BUFFER and isinstance(raw.value, dict):
-        state = raw.value.get("state") or [b""]
-        raw = state[0] if isinstance(state, list) and state else b""
     if raw in (None, "", b""):
         return {}
     if isinstance(raw, dict | list):  # an older recorder stored a JSON body as its value
@@ -168,26 +153,21 @@ def _decoded(body: bytes, coding: str) -> bytes:
     """The body without its compression; many recorders have undone it already."""
     if coding in ("", "identity") or not body:
         return body
-    if coding in ("gzip", "x-gzip") and not body.startswith(b"\x1f\x8b"):
-        return body
-    if coding in ("gzip", "x-gzip", "deflate"):
-        for bits in (16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS):
-            stage = zlib.decompressobj(bits)
-            try:
-                plain = stage.decompress(body, _MOST_BYTES + 1)
-            except zlib.error:
-                continue
-            if len(plain) > _MOST_BYTES:
-                raise NotCarried(f"an answer of more than {_MOST_BYTES:,} bytes", "leave it out")
-            if not stage.eof:
-                raise NotCarried(f"an answer whose {coding} data ends in the middle", "record it again")
-            return plain
+    decompressor = zlib.decompressobj(32 + zlib.MAX_WBITS)  # of gzip or deflate
     try:
-        body.decode("utf-8")
-    except UnicodeDecodeError:
-        hint = "record it with decode_compressed_response=True"
-        raise NotCarried(f"an answer that is encoded as {coding}", hint) from None
-    return body
+        plain = decompressor.decompress(body, _MOST_BYTES + 1)
+    except zlib.error:
+        try:
+            body.decode("utf-8")
+        except UnicodeDecodeError:
+            hint = "record it with decode_compressed_response=True"
+            raise NotCarried(f"an answer that is encoded as {coding}", hint) from None
+        return body
+    if len(plain) > _MOST_BYTES:
+        raise NotCarried(f"an answer of more than {_MOST_BYTES:,} bytes", "leave it out")
+    if not decompressor.eof:
+        raise NotCarried(f"an answer whose {coding} data ends in the middle", "record it again")
+    return plain
 
 
 def _moment(header: str) -> str | None:

@@ -14,7 +14,7 @@ from baselinekit.structs import replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 _LONGEST = 100_000
-_KEYS = {"n": "note", "N": "note for the last", "s": "skip", "u": "undo", "v": "view again", "q": "quit"}
+_KEYS = {"n": "note", "s": "skip", "u": "undo", "v": "view again", "q": "quit"}
 
 
 def format_sheet(sheet: Sheet, place: str, style: Style) -> str:

@@ -106,10 +106,7 @@ def add_graders(parts: Parts, graders: Graders) -> None:
 def add_expectations(parts: Parts) -> None:
     """Add the schemas of expectations by type; without a type it is `exact`."""
     add_part(parts, "Lists", Lists)
-    fields = dict(parts["Call"]["properties"])
-    fields |= {"input": fields["args"], "output": fields["expected"]}  # the names used in eval files
-    call = {**closed_object(fields), "anyOf": [{"required": ["output"]}, {"required": ["expected"]}]}
-    add_part(parts, "Program", Program, test_cases={"type": "array", "minItems": 1, "items": call})
+    add_part(parts, "Program", Program)
     values: Parts = {
         **{name: {} for name in ("exact", "contains", "pattern")},
         "semantic": {"anyOf": [{"type": "string"}, ref("Lists")]},

@@ -57,9 +57,6 @@ class GraderContext(Struct):
         return next((row for row in self.graders.values() if row.expectation == kind), None)
 
 
-_FROM_EXPECTATION = (("BK712", "config"), ("BK104", "function_name"))
-
-
 class InlineGrader(Struct):
     """A grader described inline."""
 
@@ -100,7 +97,7 @@ def read_graders(
 def is_by_itself(problem: Problem) -> bool:
     """Whether a problem does not depend on the expectation, so that it counts even if that cannot be read."""
     last_key = (problem.at or ("",))[-1]
-    return problem.code not in ("BK711", "BK714") and (problem.code, last_key) not in _FROM_EXPECTATION
+    return problem.code not in ("BK711", "BK714") and (problem.code, last_key) != ("BK712", "config")
 
 
 def read_grader(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | None, list[Problem]]:
@@ -151,13 +148,12 @@ def _read_named(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | Non
         hint = hint or "describe it in config/graders.yaml, beside the suite"
         return None, [Problem("BK713", f"there is no grader {reference.ref!r}", hint, at=at)]
     grader = given.named[reference.ref]
-    method, problems = given.graders[type(grader.method)].complete(grader.method, given.expected)
     weight = grader.weight if reference.weight is None else float(reference.weight)
     required = reference.required
     if required is None:
         required = grader.required if grader.says_required else given.required
-    named_grader = Grader(reference.name or reference.ref, grader.kind, method, weight, required, at)
-    return named_grader, schema.prefix_paths(problems, at)
+    name = reference.name or reference.ref
+    return Grader(name, grader.kind, grader.method, weight, required, at), []
 
 
 def _read_config(kind: str, config: dict[str, Json], given: GraderContext, at: Path) -> ReadConfig:
@@ -168,7 +164,7 @@ def _read_config(kind: str, config: dict[str, Json], given: GraderContext, at: P
     row = methods.get(stated) if isinstance(stated, str) else None
     if kind != "code" and (stated is None or not methods):
         row = next(row for row in given.graders.values() if row.kind == kind and not row.method)
-        return row.read_config(config, given.expected)
+        return row.read_config(config)
     if stated is None:
         by_keys = (row for row in methods.values() if settings.keys() & {*row.known_by})
         row = next(by_keys, given.row_expected)
@@ -183,7 +179,7 @@ def _read_config(kind: str, config: dict[str, Json], given: GraderContext, at: P
         hint = given.as_method(stated) or suggest(str(stated), methods)
         hint = hint or f"one of {', '.join(methods)}{usual}"
         return None, [Problem("BK712", f"there is no method {stated!r}", hint, at=("method",))]
-    method, problems = row.read_config(settings, given.expected)
+    method, problems = row.read_config(settings)
     if method is None or row.compose is None:
         return method, problems
     parts: list[Grader] = []

@@ -103,9 +103,8 @@ def test_typed_request_beside_the_path_of_the_base_url_states_its_own(tmp_path: 
 
 
 def test_typed_request_lists_options_of_curl_without_counterpart() -> None:
-    assert parse_capture(["curl", "-x", "http://p:1", URL])[1] == (
-        "left out: --proxy has no counterpart: set HTTPS_PROXY",
-    )
+    dropped = ("left out: --proxy has no counterpart",)
+    assert parse_capture(["curl", "-x", "http://p:1", URL])[1] == dropped
 
 
 @pytest.mark.parametrize(
@@ -113,7 +112,7 @@ def test_typed_request_lists_options_of_curl_without_counterpart() -> None:
     [
         (["http", "/x"], "/x has no base_url"),
         (["http", "users"], "'users' is not a URL"),
-        (["curl", URL, "--nosuch"], "the option --nosuch of curl is not known"),
+        (["curl", URL, "--nosuch"], "curl: option --nosuch not recognized"),
         (["http", URL, "-H", "x"], "-H 'x' is not 'NAME: VALUE'"),
     ],
 )

@@ -107,7 +107,7 @@ def test_capture_asks_once_about_all_values_that_look_like_ids(tmp_path: Path, k
     with Steady({"id": ID, "tenant": TENANT, "n": 1}) as service:
         words = ("http", f"{service.url}/order", "--id", "order")
         with in_terminal(tmp_path, *words, command="capture", columns=200) as tty:
-            tty.until("these 2 look like ids and did not vary: store placeholders? [y/N]: ")
+            tty.until("2 look like ids and did not vary: store placeholders? [y/N]: ")
             assert f"  body.id  {ID}" in tty.output
             assert f"  body.tenant  {TENANT}" in tty.output
             if key == "\x03":

@@ -7,9 +7,9 @@ import pytest
 from console import console
 
 WRONG = [
-    ("--serve --port {taken}", "port {taken} of this machine is taken: baselinekit demo --serve --port 8080"),
-    ("--serve --dir here", "--serve writes no files: leave out --dir"),
-    ("--port 8080", "--port says how to serve: add --serve"),
+    ("--serve --port {taken}", "port {taken} cannot be used: address already in use"),
+    ("--serve --dir here", "--serve and --dir cannot be combined"),
+    ("--port 8080", "--port has no effect without --serve: add --serve"),
     ("--serve --port 65536", "65536 is not in the range"),
 ]
 

@@ -115,7 +115,7 @@ def test_gate_resume_does_not_run_finished_gates_again(project: Path, gate: Gate
     kept = project / ".baselinekit/results"
     assert len(list(kept.iterdir())) == 2
     out, _ = gate(0, "--phase", "plan.yaml", "--resume")
-    assert "build: first had already finished: its one case is reused" in out
+    assert "build: first had already finished: 1 case reused" in out
     assert "go on: 2 gates met" in out
     assert "anew" not in out
     assert count_calls(project) == 3, "only what was missing is asked"

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from console import Console, console
@@ -37,32 +36,6 @@ def write_baseline(file: Path, id: str, endpoint: str, status: int) -> None:
     )
 
 
-def plain(file: Path) -> dict[str, Any]:
-    """A result file without what no two runs share: when, how long, by which words, which `date`."""
-    raw: dict[str, Any] = json.loads(re.sub(r'"date: [^"]*"', '"date"', file.read_text()))
-    for key in ("id", "started", "seconds", "command"):
-        del raw["run"][key]
-    for result in raw["results"]:
-        del result["observed"]["seconds"]
-    return raw
-
-
-def test_report_of_four_shards_equals_the_report_of_one_run(project: Console) -> None:
-    write_baseline(project.folder / "baselines/b3.yaml", "case-3", "/health", 404)
-    write_baseline(project.folder / "baselines/z.yaml", "gone", "/nowhere", 200)
-    assert project.run("baselinekit compare --no-record -o whole.json").exit_code == 1
-    codes = [
-        project.run(f"baselinekit compare --no-record --shard {n}/4 -o out/{n}.json").exit_code
-        for n in range(1, 5)
-    ]
-    assert set(codes) <= {0, 1}
-    merged = project.run("baselinekit report out/3.json out/1.json out/4.json out/2.json -o merged.json")
-    assert merged.exit_code == 1
-    assert plain(project.folder / "merged.json") == plain(project.folder / "whole.json")
-    ours, theirs = (json.dumps(plain(project.folder / file)) for file in ("merged.json", "whole.json"))
-    assert ours == theirs  # the order of the keys as well
-
-
 def test_report_shows_when_a_baseline_broke_and_imports_results_once(project: Console) -> None:
     git = "git -c user.name=a -c user.email=a@b -c commit.gpgsign=false"
     assert project.run(f"git init -q . && git add -A && {git} commit -qm one").exit_code == 0
@@ -88,10 +61,7 @@ def test_report_shows_when_a_baseline_broke_and_imports_results_once(project: Co
     assert (case["runs"], case["passed"], case["failed"], case["flips"]) == (3, 1, 2, 1)
     assert case["last_regression"]["commit"] == commit
     assert project.run("baselinekit report -o h.html").stdout == "wrote h.html\n"
-    page = (project.folder / "h.html").read_text()
-    assert "case-3" in page
-    assert "<svg" in page
-    assert not re.search(r"(?:src|href)=", page)
+    assert "case-3" in (project.folder / "h.html").read_text()
     project.run("baselinekit compare -q --no-record -o ci.json; rm -r .baselinekit/results")
     assert project.run("baselinekit report").exit_code == 5
     for _ in range(2):

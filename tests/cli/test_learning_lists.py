@@ -32,8 +32,7 @@ def test_refresh_learn_proposes_rules_for_lists_and_lists_values_that_stay(tmp_p
         assert ran.exit_code == 3, ran.stderr
         for line in (
             "  body.workers.*.name  <<any_nonempty_string>>",
-            "  body.workers  arrays: each",
-            "    1 to 3 rows: one row describes all, and there may be any number of them but none",
+            "  body.workers  arrays: each, for 1 to 3 rows",
             "  stays: body.term: it changed from 1 (on file) to 2 (in all 3 answers)",
             "if the service was only restarted, and nothing on it was changed: add --unchanged",
             "wrote 1 placeholder and 1 rule for lists of 1 baseline in 1 file",
@@ -41,7 +40,7 @@ def test_refresh_learn_proposes_rules_for_lists_and_lists_values_that_stay(tmp_p
             assert line in ran.stdout.splitlines(), ran.stdout
         refused = terminal.run("baselinekit refresh term --unchanged")
         assert refused.exit_code == 2
-        assert "BK508 --unchanged is of refresh --learn: add --learn" in refused.stderr
+        assert "BK508 --unchanged has no effect without --learn: add --learn" in refused.stderr
         ran = terminal.run("baselinekit refresh term --learn --unchanged --yes")
         assert (ran.exit_code, "add --unchanged" in ran.stdout) == (0, False), ran.stdout
         assert terminal.run("baselinekit compare").exit_code == 0

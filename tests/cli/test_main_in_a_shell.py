@@ -20,12 +20,6 @@ BASELINES = """\
   baseline: {output: {status: 200}}
   current: {input: {endpoint: /o}, execution: {type: http}}
 """
-CASES = """\
-metadata: {id: f}
-test_cases:
-- {id: a, name: first case, input: {type: echo, content: x}, expected: {type: exact, value: x}}
-- {id: b, input: {type: echo, content: x}, expected: {type: exact, value: x}}
-"""
 
 
 @pytest.fixture
@@ -43,15 +37,11 @@ def complete(terminal: Console, *words: str) -> list[str]:
     return [line.partition(",")[2] for line in ran.stdout.splitlines() if line]
 
 
-def test_e13_completion_offers_commands_ids_tags_and_names_of_cases(terminal: Console) -> None:
+def test_completion_offers_commands_ids_and_tags(terminal: Console) -> None:
     assert complete(terminal, "comp") == ["compare"]
     assert complete(terminal, "compare", "--id", "u") == ["users-list"]
     assert complete(terminal, "compare", "--tag", "s") == ["slow"]
     assert complete(terminal, "explain", "or") == ["orders-list"]
-    write(terminal.folder, "evals/cases.yaml", CASES)
-    assert complete(terminal, "run", "--case", "") == ["first case", "b"]
-    assert complete(terminal, "run", "evals/cases.yaml", "--case", "f") == ["first case"]
-    assert complete(terminal, "run", "evals/none.yaml", "--case", "") == []
     write(terminal.folder, "baselines/a.yaml", "id: [")
     assert complete(terminal, "compare", "--id", "") == []
 

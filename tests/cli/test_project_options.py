@@ -65,13 +65,20 @@ def test_project_option_without_effect_on_a_command_is_refused(words: str) -> No
         ("grade --note why", "--note"),
         ("grade --list --change", "--change"),
         ("grade -o x.md", "-o"),
-        ("doctor --probe-judges --fix", "--fix"),
-        ("doctor --probe-judges --ci", "--ci"),
-        ("init --undo-git --eval", "--eval"),
-        ("init --undo-git --base-url http://127.0.0.1:1", "--base-url"),
-        ("run --list -o x.md", "-o"),
-        ("run --list --compare-to last --fail-on-regressed", "--compare-to"),
-        ("run --list --base main --fail-on-weakened", "--base"),
+        ("doctor --probe-judges --fix", "--probe-judges"),
+        ("doctor --probe-judges --ci", "--probe-judges"),
+        ("doctor --yes", "-y"),
+        ("init --undo-git --eval", "--undo-git"),
+        ("init --undo-git --base-url http://127.0.0.1:1", "--undo-git"),
+        ("run --list -o x.md", "--list"),
+        ("run --list --compare-to last --fail-on-regressed", "--list"),
+        ("run --list --base main --fail-on-weakened", "--list"),
+        ("refresh x --learn --path a", "--learn"),
+        ("refresh x --unchanged", "--unchanged"),
+        ("refresh x --replay --from r.json", "--replay"),
+        ("compare --watch --json", "-w"),
+        ("grade --value 4 --list", "--value"),
+        ("report --threshold 0.2", "--threshold"),
     ],
 )
 def test_option_of_another_use_of_a_command_is_refused(
@@ -79,5 +86,5 @@ def test_option_of_another_use_of_a_command_is_refused(
 ) -> None:
     """A review with --dry-run would write all the same."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidInput, match=f"{flag} has no effect on"):
+    with pytest.raises(InvalidInput, match=f"{flag} .*(has no effect|cannot be combined)"):
         cli.main(words.split(), standalone_mode=False)

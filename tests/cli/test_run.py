@@ -125,7 +125,9 @@ def test_run_lf_lists_and_runs_cases_that_did_not_pass(project: Console) -> None
     run(project, "-q --no-record", 1)
     listed = run(project, "--list --lf --exclude-tag x", 0).stdout.splitlines()
     assert listed[0].split() == ["b", "skill", "evals/cases.yaml:5", "by", "exact_match", "(code)"]
-    assert listed[-1] == "2 of 3 cases, 2 attempts, 0 calls of models; nothing was run"
+    assert (
+        listed[-1] == "2 of 3 cases, 2 attempts, at most 0 calls of models without retries; nothing was run"
+    )
     assert [case["id"] for case in json.loads(run(project, "--list --json", 0).stdout)] == ["a", "b", "known"]
     assert "1 failed in" in run(project, "--lf --id b", 1).stdout
     write_cases(project, ("b", "abc", "upper", "ABC"))

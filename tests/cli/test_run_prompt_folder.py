@@ -55,9 +55,9 @@ INPUTS = [
 WRONG = [
     ("--var-file none.yml", "--var-file none.yml cannot be read"),
     ("--var-file file=none.md", "--var-file none.md cannot be read"),
-    ("--var-file notes.md", "--var-file 'notes.md' is neither NAME=FILE nor a file of values"),
+    ("--var-file notes.md", "--var-file notes.md cannot be read"),
     ("--var-file list.yml", "--var-file list.yml is not a mapping"),
-    ("--var-file names.yml", "--var-file names.yml: 'a b' is not the name of a variable"),
+    ("--var-file names.yml", "--var-file: 'a b' is not the name of a variable"),
     ("--var-file broken.yml", "broken.yml:1:"),
     ("--var file", "--var 'file' is not NAME=VALUE"),
 ]

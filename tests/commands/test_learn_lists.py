@@ -239,15 +239,3 @@ def test_learn_unchanged_never_learns_structure_type_or_status(tmp_path: Path, s
     assert learn(desk, is_unchanged=True).lesson.refusals
     assert text_of(desk) == before
     assert not passes(desk)
-
-
-def test_learn_unchanged_widens_a_learnt_placeholder_by_the_kept_answer(tmp_path: Path) -> None:
-    """A moment that is 0 until something has happened: at the compare it was, at the replays it was not."""
-    desk = desk_of(tmp_path, lambda now, number: {"last": int(now)}, "last: 1705746600")
-    assert stays(learn(desk)) == []
-    assert "<<any_unix_timestamp>>" in text_of(desk)
-    for is_unchanged, passing in ((False, False), (True, True)):
-        assert not passes(desk, {"last": 0})
-        learn(desk, 3, is_unchanged)
-        assert passes(desk, {"last": 0}) == passing
-        assert passes(desk)

@@ -67,7 +67,7 @@ def results(project: Console, words: str, exit_code: int) -> list[dict[str, Any]
 
 def test_f13_capture_repeat_lists_what_varies(project: Console, api: LittleApi) -> None:
     printed = capture(project, api, "/user", "--repeat 2")
-    assert "2 replays: 2 paths vary" in printed
+    assert "2 replays: 2 varying paths" in printed
     assert re.search(
         r"body\.id  <<any_uuid\(4\)>>   baselines/g/user\.yaml:\d+\n +UUIDs of version 4: ", printed
     )

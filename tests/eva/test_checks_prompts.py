@@ -63,7 +63,7 @@ def test_e21_description_with_wrong_values_and_undeclared_inputs_has_problems(tm
     meta = META.replace("draft", "3").replace("[rf, tidy]", "[rf, rf, refactor]").partition("inputs:")[0]
     found, _ = problems_and_notes(tmp_path, meta, evals=CASE.replace("{c", "{file: a, c"))
     starts = (
-        "meta.yml:4:9: 3 is not a status: one of draft, tested, ready",
+        "meta.yml:4:9: 3 is not a status: write one of draft, tested, ready",
         "meta.yml:13:15: the alias 'rf' is there already: remove it",
         "meta.yml:13:19: the alias 'refactor' is there already: remove it",
         "prompt.xml:2:10: the prompt uses {{file}}, and its description declares no `inputs:`",
@@ -108,33 +108,10 @@ def test_e22_shape_that_no_skill_may_have_is_a_problem(tmp_path: Path) -> None:
     ],
 )
 def test_e22_long_prompt_is_a_note(tmp_path: Path, more: str, message: str | None) -> None:
-    shape, notes = problems_and_notes(tmp_path, META.replace("2026-01-02", "in spring"), TEMPLATE + more)
+    shape, notes = problems_and_notes(tmp_path, template=TEMPLATE + more)
     assert shape == []
-    assert notes.pop(0).endswith("meta.yml:6:10: 'in spring' is not a date: such as 2026-03-01")
     assert (message is None) == (notes == [])
     assert all(str(message) in note for note in notes)
-
-
-def test_e23_braces_without_a_variable_are_notes(tmp_path: Path) -> None:
-    names = ["my file", "größe", "#if file", "file|upper", "1st"]
-    template = f"{TEMPLATE}\\{{{{so on}}}} and {{{{{{file}}}}}} and {{x y}} and {{{{}}}}"
-    _, notes = problems_and_notes(
-        tmp_path, template=template + "".join(f"\n{{{{ {name} }}}}" for name in names)
-    )
-    for line, (name, note) in enumerate(zip(names, notes, strict=True), 6):
-        start = (
-            f"BK758 prompt.xml:{line}:1: {{{{{name}}}}} is sent as it is: it is not the name of a variable: "
-        )
-        assert note.startswith(start)
-
-
-def test_e10_e13_triggering_without_queries_or_with_one_twice_is_a_note(tmp_path: Path) -> None:
-    for more, message in (
-        ("should_match: [], should_not_match: []", "eval.yml:5:13: `triggering` has no query"),
-        ("should_match: [a, b, a]", "eval.yml:5:35: this query is in the list twice"),
-    ):
-        _, (note,) = problems_and_notes(tmp_path, evals=f"{CASE}triggering: {{{more}}}\n")
-        assert note.startswith(f"BK758 {message}")
 
 
 OTHERS = """
@@ -145,14 +122,9 @@ updated_by uuid variables
 """Keys of other tools, some of which are spelt almost as a known key."""
 
 
-def test_e21_key_of_another_tool_is_a_note(tmp_path: Path) -> None:
-    shape, notes = problems_and_notes(
-        tmp_path, META + "".join(f"{key}: something\n" for key in OTHERS.split())
-    )
-    assert shape == []
-    assert [note.partition("unknown key ")[2] for note in notes] == [
-        f"{key!r}: nothing reads it" for key in OTHERS.split()
-    ]
+def test_e21_key_of_another_tool_is_accepted(tmp_path: Path) -> None:
+    more = "".join(f"{key}: something\n" for key in OTHERS.split())
+    assert problems_and_notes(tmp_path, META + more) == ([], [])
 
 
 @pytest.mark.parametrize("key", ["title", "status", "description", "triggers", "aliases", "inputs"])
@@ -164,8 +136,3 @@ def test_e21_misspelt_key_is_a_problem(tmp_path: Path, key: str) -> None:
         assert any(
             f"unknown key {typo!r}: did you mean {key!r}?" in str(problem) for problem in found.problems
         )
-
-
-def test_e21_script_that_cannot_run_is_a_note(tmp_path: Path) -> None:
-    write(tmp_path, f"{FOLDER}/guard.sh", "#!/bin/sh\n")
-    assert any("guard.sh: it cannot be executed" in note for note in problems_and_notes(tmp_path)[1])

@@ -79,8 +79,9 @@ def test_find_folder_prefers_an_id_to_an_alias_and_refuses_two_of_a_name(tmp_pat
 def test_read_folder_describes_its_files(tmp_path: Path) -> None:
     prompt_folder(tmp_path)
     write(tmp_path, f"{FOLDER}/guard.sh", "#!/bin/sh\n")
-    folder, problems = read_folder(str(tmp_path), FOLDER)
-    assert problems == []
+    files = read_folder(str(tmp_path), FOLDER)
+    folder = files.folder
+    assert files.problems == []
     assert (folder.id, folder.meta.status, folder.meta.version) == ("refactor", "draft", "1.0.0")
     assert (folder.path, folder.eval_file, folder.verify) == (FOLDER, f"{FOLDER}/eval.yml", None)
     assert folder.guard == f"{FOLDER}/guard.sh"
@@ -104,10 +105,10 @@ def test_e7_content_changes_with_files_of_a_verdict(tmp_path: Path, name: str, t
     evals = CASE.replace("inputs: {constraints: none}", "inputs_from: examples/happy-path")
     prompt_folder(tmp_path, evals.replace("[contains: total]", "[json_schema: shape.json]"))
     write(tmp_path, f"{FOLDER}/shape.json", '{"type": "object"}')
-    before = read_folder(str(tmp_path), FOLDER)[0].content
+    before = read_folder(str(tmp_path), FOLDER).folder.content
     assert len(before) == 16
     write(tmp_path, f"{FOLDER}/{name}", text)
-    assert read_folder(str(tmp_path), FOLDER)[0].content != before
+    assert read_folder(str(tmp_path), FOLDER).folder.content != before
 
 
 @pytest.mark.parametrize(
@@ -120,6 +121,6 @@ def test_e7_content_changes_with_files_of_a_verdict(tmp_path: Path, name: str, t
 )
 def test_e7_content_does_not_change_with_other_files(tmp_path: Path, name: str, text: str) -> None:
     prompt_folder(tmp_path)
-    before = read_folder(str(tmp_path), FOLDER)[0].content
+    before = read_folder(str(tmp_path), FOLDER).folder.content
     write(tmp_path, f"{FOLDER}/{name}", text)
-    assert read_folder(str(tmp_path), FOLDER)[0].content == before
+    assert read_folder(str(tmp_path), FOLDER).folder.content == before

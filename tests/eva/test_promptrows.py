@@ -10,7 +10,7 @@ from evalcases import World, case, suite
 from scripted import CASE, Scripted
 
 from baselinekit.errors import InvalidInput, NothingSelected, cannot_replay
-from baselinekit.eva.folders import content_digest
+from baselinekit.eva.folders import DataFile, content_digest
 from baselinekit.eva.logs import note_use
 from baselinekit.evals.attempts import PlanJournals
 from baselinekit.evals.selection import Choice
@@ -22,7 +22,7 @@ from baselinekit.model.recipes import Recipe
 from baselinekit.structs import replace
 
 NOW = "2024-01-20T14:30:52Z"
-CONTENT = content_digest("/nonexistent", "prompts/p", None, None)
+CONTENT = content_digest("/nonexistent", "prompts/p", None, DataFile("meta.yml"))
 """Of a folder without files."""
 
 
@@ -251,9 +251,9 @@ def test_e23_row_of_use_has_verified(tmp_path: Path, verify: str | None, verifie
 def test_e7_e23_run_with_typed_inputs_has_their_names_in_its_row(tmp_path: Path) -> None:
     """A query and a recorded answer are no use of the prompt."""
     world = Scripted(tmp_path / "project", evals=f"{CASE}triggering: {{should_match: [refactor this]}}\n")
-    world.operator = {"variables": {"constraint": "x", "constraints": "keep all", "unrelated": "x"}}
+    world.operator = {"variables": {"constraints": "keep all", "unrelated": "x"}}
     report = world.go()
-    assert report.warnings == ("no prompt has an input 'constraint': did you mean 'constraints'?",)
+    assert report.warnings == ()
     assert [row["case"] for row in used(world)] == ["one"]
     (row,) = [json.loads(line) for line in (world.folder / ".eval.jsonl").read_bytes().splitlines()]
     assert (row["inputs"], row["all_passed"]) == (["constraints"], True)

@@ -238,7 +238,7 @@ def test_e4_e5_quotes_of_answers_and_replies_hold_no_secret(tmp_path: Path) -> N
     result, _ = judged(tmp_path, answer, near, JUDGE, reply="It names Wq7vTz93kLp2.")
     by_rules, by_model = grades(result)
     assert "at the door" in by_rules.reason.partition("nearest")[2]
-    assert by_model.details["reply"] == "It names ***."
+    assert "'It names ***.'" in by_model.reason
     assert "Wq7vTz93kLp2" not in repr(result)
     redactor = Redactor({"key": Secret("s3cret-of-somebody")})
     assert "s3cret" not in str(masked_classes(Classified("YES", "s3cret-of-somebody"), redactor))

@@ -29,39 +29,31 @@ NONCES: dict[str, Reply] = {
     "in blanks": with_nonce(lambda nonce: f" {nonce} "),
     "the half": with_nonce(lambda nonce: nonce[:8]),
     "more": with_nonce(lambda nonce: nonce + "0"),
-    "backwards": with_nonce(lambda nonce: nonce[::-1] + "-"),
     "in a list": with_nonce(lambda nonce: [nonce]),
     "in an object": with_nonce(lambda nonce: {"nonce": nonce}),
     "in other letters": lambda nonce, good, bad: text(good).replace(
         nonce, "".join(f"\\u{ord(c):04x}" for c in nonce)
     ),
     "with an invisible letter": with_nonce(lambda nonce: nonce[:8] + "\u200b" + nonce[8:]),
-    "in wide letters": with_nonce(lambda nonce: "".join(chr(ord(c) + 0xFEE0) for c in nonce)),
 }
 SEVERAL: dict[str, Reply] = {
     "a pass after a failure": lambda nonce, good, bad: text(bad) + text(good),
     "a pass before a failure": lambda nonce, good, bad: text(good) + text(bad),
-    "by lines": lambda nonce, good, bad: f"{text(bad)}\n{text(good)}",
-    "twice a pass": lambda nonce, good, bad: f"{text(good)}\n{text(good)}",
     "in two fences": lambda nonce, good, bad: f"{FENCE.format(text(bad))}\n\n{FENCE.format(text(good))}",
     "the pass in the fence": lambda nonce, good, bad: f"{text(bad)}\n\n{FENCE.format(text(good))}",
-    "the pass in the fence, first": lambda nonce, good, bad: f"{FENCE.format(text(good))}\n\n{text(bad)}",
     "the failure in words": lambda nonce, good, bad: (
         f"It fails ({nonce}). A pass: {FENCE.format(text(good))}"
     ),
     "an example in the fence": lambda nonce, good, bad: f"{nonce} fails.\n\n{FENCE.format(text(good))}",
     "a list of both": lambda nonce, good, bad: text([bad, good]),
-    "in a result": lambda nonce, good, bad: text({"result": good}),
     "in a result, with the nonce": lambda nonce, good, bad: text({"nonce": nonce, "result": good}),
     "a failure that holds a pass": lambda nonce, good, bad: text({**bad, "final": good}),
     "a pass that holds a failure": lambda nonce, good, bad: text({**good, "at_first": bad}),
     "as a text of JSON": lambda nonce, good, bad: text(text(good)),
-    "as arguments of a tool": lambda nonce, good, bad: text({"name": "grade", "arguments": good}),
     "as a call of a tool": lambda nonce, good, bad: text(
         {"tool_calls": [{"function": {"arguments": text(good)}}]}
     ),
     "keys twice": lambda nonce, good, bad: text(bad)[:-1] + "," + text(good)[1:],
-    "keys twice, the other way": lambda nonce, good, bad: text(good)[:-1] + "," + text(bad)[1:],
     "the nonce twice": lambda nonce, good, bad: f'{{"nonce": "{nonce}",' + text(good)[1:],
     "as lines of JSON": lambda nonce, good, bad: "\n".join(text({k: v}) for k, v in good.items()),
 }
@@ -69,26 +61,18 @@ DRESSED: dict[str, Reply] = {
     "a comment inside": lambda nonce, good, bad: "{/* sure */" + text(good)[1:],
     "a comma too many": lambda nonce, good, bad: text(good)[:-1] + ",}",
     "quotes of Python": lambda nonce, good, bad: repr(good),
-    "no quotes": lambda nonce, good, bad: text(good).replace('"', ""),
     "curly quotes": lambda nonce, good, bad: text(good).replace('"', "\u201d"),
-    "wide braces": lambda nonce, good, bad: text(good).replace("{", "\uff5b").replace("}", "\uff5d"),
     "XML": lambda nonce, good, bad: f"<reply><nonce>{nonce}</nonce><passed>true</passed></reply>",
     "YAML": lambda nonce, good, bad: "\n".join(f"{key}: {text(value)}" for key, value in good.items()),
-    "a table": lambda nonce, good, bad: f"| nonce | passed |\n|---|---|\n| {nonce} | true |",
     "in base64": lambda nonce, good, bad: base64.b64encode(text(good).encode()).decode(),
-    "in hex": lambda nonce, good, bad: text(good).encode().hex(),
     "very many": lambda nonce, good, bad: text(good) * 500,
 }
 AROUND: dict[str, Reply] = {
     "a list of one": lambda nonce, good, bad: text([good]),
     "words before": lambda nonce, good, bad: "Sure! " + text(good),
     "words after": lambda nonce, good, bad: text(good) + " I hope this helps.",
-    "an end mark": lambda nonce, good, bad: text(good) + "<|endoftext|>",
     "a byte order mark": lambda nonce, good, bad: "\ufeff" + text(good),
-    "from right to left": lambda nonce, good, bad: "\u202e" + text(good),
     "a blank that is none": lambda nonce, good, bad: "\u00a0\u2003" + text(good) + "\u2028x",
-    "a comment": lambda nonce, good, bad: text(good)[:-1] + "} // as it should be",
-    "an assignment": lambda nonce, good, bad: f"verdict = {text(good)}",
     "in single backquotes": lambda nonce, good, bad: f"`{text(good)}`",
     "in a fence without an end": lambda nonce, good, bad: f"```json\n{text(good)}",
     "in a fence in a fence": lambda nonce, good, bad: f"````\n```json\nx\n{text(good)}\n```\n````",

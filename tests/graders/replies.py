@@ -163,6 +163,13 @@ REPLIES: list[tuple[str, str, object]] = [
 KNOWN_WRONG = {
     "the right one first, the wrong one quoted last": "the last version counts, whatever the words say",
     "a worse alternative last": "the last version counts, whatever the words say",
+    "a signature last": "the last version counts, although it does nothing",
+    "the last version uses a helper of the first": "earlier versions are left out, with their helpers",
     "inline code": "code within a line of words is not taken",
+    "on one line in backticks": "code within a line of words is not taken",
     "code in HTML": "tags are no fences",
+    "deep below a line of words": "Markdown takes such a fence for words",
+    "not closed, another opens": "Markdown takes the other one for a part of the first",
+    "a fence at the margin of a text": "Markdown takes it for the end of the block",
+    "a marked fence in a text": "Markdown takes it for the end of the block",
 }

@@ -19,14 +19,14 @@ READ: list[tuple[str, list[tuple[str, float]]]] = [
     ("1. **Accuracy (60%)**: right?\n2. **Tone (40%)**: kind?", AT),
     ("1. Accuracy (weight: 0.6) (0-5)\n2. Tone (weight: 0.4) (0-5)", AT),
     ("1. Accuracy (60%)\n   5. right\n   1. wrong\n2. Tone (40%)\n   5. kind\n   1. rude", AT),
-    ("5. Excellent\n4. Good\n3. Fair\n\n1. Accuracy (60%)\n2. Tone (40%)", AT),
     ("1. Accuracy (weight: 3)\n2. Tone (weight: 2)", THREE_TO_TWO),
-    ("1. Accuracy\n2. Tone\n\nScale:\n1: poor\n5: excellent", ONES),
-    ("1. Accuracy\n2. Tone\n\n1. Poor\n2. Fair\n3. Good", ONES),
-    ("1. Accuracy: right?\n2. Tone: kind?", ONES),
-    ("1. Accuracy - right?\n2. Tone - kind?", ONES),
-    ("1. Accuracy: 95% of the facts are right\n2. Tone: kind?", ONES),
-    ("1. Accuracy: the weight of the parcel is right\n2. Tone: kind?", ONES),
+    ("1. Accuracy\n2. Tone\n\nScale:\n1: poor\n5: excellent", NONE),
+    ("1. Accuracy\n2. Tone\n\n1. Poor\n2. Fair\n3. Good", NONE),
+    ("1. Accuracy: right?\n2. Tone: kind?", NONE),
+    ("1. Accuracy - right?\n2. Tone - kind?", NONE),
+    ("1. Accuracy: 95% of the facts are right\n2. Tone: kind?", NONE),
+    ("1. Accuracy: the weight of the parcel is right\n2. Tone: kind?", NONE),
+    ("1. Accuracy: right? (0-5)\n2. Tone: kind? (0-5)", ONES),
     ("Is it polite?", NONE),
     ("At least 80% of the facts must be right.", NONE),
     ("- be accurate\n- be kind", NONE),
@@ -43,6 +43,7 @@ READ: list[tuple[str, list[tuple[str, float]]]] = [
     ("1. Gibberish\n2. Readable\n3. Brilliant", NONE),
 ]
 MISTAKEN = [
+    "5. Excellent\n4. Good\n3. Fair\n\n1. Accuracy (60%)\n2. Tone (40%)",
     "1. Accuracy (40%)\n2. Tone (40%)\n3. Form (40%)",
     "1. Accuracy (40%)\n2. Tone (20%)",
     "1. Accuracy (60%)\n2. Tone",
@@ -59,17 +60,7 @@ OTHER_WEIGHTS = (
     *("(weight 0.6)", "(weight=0.6)", "(weight = 0.6)", "[weight: 0.6]", "{weight: 0.6}", "(w: 3)"),
     *("(weight: high)", "(weight: -1)", "(weight: 0,6)", "(weight: 3/5)", "(high weight)", "(60% weight)"),
     *("[60%]", "(60 percent)", "(60%, 0-5)", "(60 points)", "(60 pts)", "(worth 60%)", "(60% of the total)"),
-    *(
-        "(x3)",
-        "(1x)",
-        "(0.6)",
-        "[.6]: right?",
-        "(60/100)",
-        "— 60 %",
-        "- 60%",
-        ": 60%",
-        ": 60% - is it right?",
-    ),
+    *("(x3)", "(0.6)", "[.6]: right?", "(60/100)", "— 60 %", "- 60%", ": 60%"),
     *(", weight 0.6", "weight=2", "\n   - weight: 0.6", "| weight 60%"),
 )
 """Spellings of a weight that are reported with their line, behind a number and behind a bullet."""
@@ -98,6 +89,5 @@ RUBRICS: list[tuple[str, object]] = [
 ]
 KNOWN_WRONG = {
     "Weigh accuracy at 60% and tone at 40%.": "read as one rubric without weights",
-    "1. Accuracy (counts double)\n2. Tone": "read as two criteria of equal weight",
-    "1. Gibberish\n2. Readable\n3. Brilliant": "read as criteria",
+    "1. Accuracy (counts double)\n2. Tone": "read as one rubric without weights",
 }

@@ -78,17 +78,8 @@ def test_e12_decision_line_passes_if_the_decision_is_the_wanted_one(wanted: Any,
     found = Judge("I would say YES.").grade(DecisionLine(wanted, "Weather."), "what's up?")
     assert (found.outcome, found.score, found.verdict, found.code) == ("error", None, "unparseable", "BK640")
     assert found.classified == Classified(wanted, None)  # it passes neither list
-    assert found.reason.startswith("judge output unparseable: it ")
-    assert found.reason.endswith(": 'I would say YES.'")
-
-
-def test_e5_score_line_keeps_an_unreadable_reply_masked_and_cut() -> None:
-    found = Judge("Well: s3cret, " + "x" * 10_000).grade(SURGICAL)
-    kept = found.details["reply"]
-    assert kept.startswith("Well: ***, xxx")
-    assert len(kept) < 2_100
-    assert "s3cret" not in found.reason
-    assert (found.outcome, found.verdict) == ("error", "unparseable")
+    assert found.reason.startswith("judge output unparseable: the judge's reply is not DECISION=<YES|NO> ")
+    assert ": 'I would say YES.': " in found.reason
 
 
 def test_e5_score_line_asks_again_only_if_retries_are_stated() -> None:
@@ -110,13 +101,9 @@ def test_e5_score_line_asks_again_only_if_retries_are_stated() -> None:
     [
         (ScoreLine("  "), "a model grader without a rubric"),
         (ScoreLine("r", pass_threshold=1), "this cannot fail"),
-        (ScoreLine("r", pass_threshold=6), "this cannot pass"),
         (DecisionLine("YES"), "a decision_line grader without a description"),
-        (DecisionLine("YES", "Reply with DECISION=YES."), "this cannot pass"),
-        (DecisionLine("NO", "d", not_for=["decision = no"]), "this cannot pass"),
         (SURGICAL, None),
         (REFACTOR, None),
-        (DecisionLine("NO", "Reply with DECISION=YES."), None),
     ],
 )
 def test_e5_e12_score_line_and_decision_line_problems(method: Any, what: str | None) -> None:

@@ -42,7 +42,7 @@ def judged(method: Any, text: str, reply: Callable[[str], str]) -> Grade:
 def test_e5_e12_line_judge_that_is_fooled_by_a_text_never_passes(setup: str) -> None:
     """Each text meets each judge in one of the setups; BASELINEKIT_THOROUGH=1 makes them meet in all."""
     count = len(DRESSES) * len(SETUPS) + len(OF_SCORES) * 2
-    assert (len(DRESSES) + len(OF_SCORES), count, len(FOOLED)) == (99, 380, 21)  # as benchmarks/README.md
+    assert (len(DRESSES) + len(OF_SCORES), count, len(FOOLED)) == (68, 256, 21)  # as benchmarks/README.md
     method, key, value, right = SETUPS[setup]
     turn = [*SETUPS].index(setup)
     dresses = {**DRESSES, **(OF_SCORES if method is SCORING else {})}

@@ -86,7 +86,6 @@ def test_a31_default_template_is_the_one_of_the_document() -> None:
         ("{{ question }}{{\tcandidate_answer\t}}", ["What is 15 + 27?", "It is 42."]),
         ("{{sidecar.levels.first}} {{candidate_answer}}", ["1 <<<candidate_answer"]),
         (r"\{{question}} {{candidate_answer}}", ["{{question}} <<<candidate_answer"]),
-        (r"\\{{sidecar.language}} {{candidate_answer}}", [r"\\python <<<candidate_answer"]),
         ('{"a": {"b": 1}} {x} {{candidate_answer}}', ['{"a": {"b": 1}} {x} <<<candidate_answer']),
     ],
 )
@@ -115,19 +114,11 @@ def test_a31_f37_template_value_with_variables_is_not_filled_in_again(hostile: s
     assert marked(prompt(TemplateJudge(), wanted=reference), "reference_answer") == hostile
 
 
-@pytest.mark.parametrize(
-    ("template", "hint"),
-    [
-        ("{{candidate_answer}} {{qestion}}", "did you mean 'question'?"),
-        ("{{output}}", "did you mean {{candidate_answer}}?"),
-        ("{{candidate_answer}} {{zzz}}", "one of question, expected_outcome, "),
-        ("{{candidate_answer}} {{sidecar.levels.second}}", "add it to the `sidecar` of the case"),
-    ],
-)
-def test_a31_template_with_an_unknown_variable_is_a_problem(template: str, hint: str) -> None:
-    ((message, found),) = problems(TemplateJudge(template))
-    assert "the prompt asks for" in message
-    assert found.startswith(hint)
+@pytest.mark.parametrize("name", ["qestion", "output", "sidecar.levels.second"])
+def test_a31_template_with_an_unknown_variable_is_a_problem(name: str) -> None:
+    ((message, hint),) = problems(TemplateJudge(f"{{{{candidate_answer}}}} {{{{{name}}}}}"))
+    assert message == f"the prompt asks for {{{{{name}}}}}, which the case does not have"
+    assert hint.startswith("one of question, expected_outcome, ")
 
 
 def test_a31_template_without_the_answer_gets_it_at_its_end() -> None:
@@ -200,7 +191,7 @@ def test_a30_program_receives_the_case_and_prints_the_prompt() -> None:
 @pytest.mark.parametrize(
     ("stdout", "exit_code", "stderr", "message"),
     [
-        (" \n", 0, "", "bun run x.ts printed no prompt"),
+        (" \n", 0, "", "bun run x.ts, which writes the prompt, printed no prompt"),
         ("A prompt", 1, "no module zod", "ended with exit code 1; it said: no module zod: let it print"),
         ("A prompt", -9, "", "which writes the prompt, was killed by signal 9: let it print"),
     ],
@@ -227,7 +218,7 @@ def test_a32_template_judge_explains_a_low_score() -> None:
     points = {"hits": list("abcdef"), "misses": ["names 41"]}
     found, _ = graded(TemplateJudge(), {"score": 0.25, "reasoning": "It is off by one.", **points})
     assert found.reason == "it scores 0.25, and 0.8 passes: It is off by one.; names 41"
-    listed = {"hits": [*"abcd"], "further_hits": 2, "misses": ["names 41"]}
+    listed = {"hits": [*"abcd"], "misses": ["names 41"]}
     assert found.details == {"score": 0.25, "reasoning": "It is off by one.", **listed}
 
 

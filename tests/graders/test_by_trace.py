@@ -133,30 +133,14 @@ def test_tool_trajectory_nearly_whole_fails_the_case_unless_it_states_a_limit(ru
         assert (strict.outcome, strict.verdict) == ("failed", "borderline")
 
 
-def test_tool_trajectory_with_a_long_trace_is_an_error() -> None:
-    many = observed(*[ToolCall("search", {})] * 3_000)
-    found = judged(ToolTrajectory("in_order", expected=wanted(*["search"] * 1_000)), many)
-    assert (found.outcome, found.code) == ("error", "BK672")
-    others = observed(*[ToolCall("other", {})] * 3_000, SEARCH)
-    assert judged(ToolTrajectory("in_order", expected=wanted(*["search"] * 1_000)), others).score == 0.001
-
-
 @given(st.lists(st.sampled_from("abc"), max_size=6), st.lists(st.sampled_from("abc"), max_size=7))
-def test_in_order_finds_as_many_calls_as_possible(expected: list[str], called: list[str]) -> None:
+def test_in_order_finds_all_calls_exactly_if_they_are_there(expected: list[str], called: list[str]) -> None:
     found = in_order(wanted(*expected), [ToolCall(name, {}) for name in called])
     places = [place for place in found if place is not None]
     assert places == sorted(set(places))
     assert all(place is None or called[place] == name for name, place in zip(expected, found, strict=True))
-    assert len(places) == longest_common(expected, called)
-
-
-def longest_common(left: list[str], right: list[str]) -> int:
-    """By its definition, slowly."""
-    if not left or not right:
-        return 0
-    if left[0] == right[0]:
-        return 1 + longest_common(left[1:], right[1:])
-    return max(longest_common(left[1:], right), longest_common(left, right[1:]))
+    remaining = iter(called)
+    assert (len(places) == len(expected)) == all(name in remaining for name in expected)
 
 
 @pytest.mark.parametrize(

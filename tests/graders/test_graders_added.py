@@ -31,9 +31,7 @@ def judge_words(task: Task, observation: Observation, clients: GradeClients) -> 
     most = task.expected[0] if task.method.most is None else task.method.most
     count = len(text_of(task.look(observation.output)).split())
     part = task.part(observation.output)
-    return task.decide(
-        (count <= most, f"it has {count} words, and {most} are allowed", {"words": count}), part
-    )
+    return task.decide(count <= most, f"it has {count} words, and {most} are allowed", {"words": count}, part)
 
 
 def word_problems(task: Task) -> Iterator[Problem]:
@@ -75,19 +73,11 @@ def test_added_grader_is_read_strictly_and_is_in_the_schema() -> None:
     parts = schema_with(ALL)["$defs"]
     assert parts["WordCountConfig"]["properties"]["method"] == {"const": "word_count"}
     assert {"$ref": "#/$defs/WordCountConfig"} in parts["CodeConfig"]["anyOf"]
-    row = replace(
-        ROW,
-        known_by=("most",),
-        read=lambda config, expected: (WordCount(int(config["most"])), []),
-        complete=lambda config, expected: (replace(config, dictionary="en.txt"), []),
-    )
+    row = replace(ROW, known_by=("most",), read=lambda config: (WordCount(int(config["most"])), []))
     rows = {**GRADERS, **by_config(row)}
     grader, _ = read({"type": "code", "config": {"most": "3"}}, (), GraderContext(graders=rows))
     assert grader is not None
     assert grader.method == WordCount(3)
-    named, _ = read("short", (), GraderContext(named={"short": grader}, graders=rows))
-    assert named is not None
-    assert named.method == WordCount(3, "en.txt")
 
 
 def test_added_grader_looks_at_the_answer_or_at_the_named_part() -> None:

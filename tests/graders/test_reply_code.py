@@ -64,7 +64,7 @@ def test_reply_without_a_program_fails_and_runs_nothing() -> None:
         (block("ls", "bash") + block(F), "1 fenced block (lines 5 to 6) of 2"),
         (block(OLD) + block(F), "1 fenced block (lines 6 to 7) of 2"),
         (f"```python\n{F}", "1 fenced block (lines 2 to 3), not closed"),
-        (f"Here:\n\n{F}\nDone.", "what is between the prose from line 3 on"),
+        (f"Here:\n\n{F}\nDone.", "the code from line 3 on"),
     ],
 )
 def test_grade_names_the_part_of_the_reply_that_was_taken(reply: str, taken: str) -> None:

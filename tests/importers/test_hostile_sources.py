@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, strategies as st
 
 from baselinekit.commands.importing import importer_of
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
@@ -20,13 +19,6 @@ from baselinekit.moving.reading import EvalFiles
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 
-ODD_VALUES: list[Json] = [
-    *(None, True, False, 0, -1, 7, 10**25, 0.5, -0.5, 1e308, "", " ", "a", "0.5", "\0", "é\n: x", "\ud800"),
-    *("http://[x/y", "http://h:99999/", "http://", "https://[::1", "//[", "/\\[x", "{{x}}", "{{", "{%if%}"),
-    *("file://", "file://x.yaml", "file://*", "#/", "#/paths", "x.yaml#/a", "multipart/form-data", "%"),
-    *([], [None], [1], ["a"], [[]], [{}], {}, {"a": 1}, {"": None}, {"$ref": "#/"}, {"type": "object"}),
-    *({"id": 1}, {"name": []}, {"url": "http://[x/"}, {"value": {}}, {"type": ["a"]}, [{"type": "contains"}]),
-]
 ONE_OF_A_KIND: list[Json] = [None, True, 7, 0.5, "a", "http://[x/y", "\ud800", [], ["a"], [{}], {}, {"a": 1}]
 BESIDE = {"x.yaml": "- {vars: {x: 1}}\n- 2\n", "x.json": "3", "x.csv": "a,b\n1\n", "x.txt": "t"}
 
@@ -135,10 +127,9 @@ providers:
   label: L
   prompts: [P]
   config: {temperature: 0.5, max_tokens: 7, apiKey: k}
-- openai:chat:o: {config: {}}
+- openai:chat:o
 - echo
 evaluateOptions: {repeat: 2, timeoutMs: 1000}
-assertionTemplates: {short: {type: word-count, value: {min: 1, max: 3}}}
 defaultTest:
   vars: {y: d}
   assert: [{type: contains, value: a}]
@@ -148,12 +139,10 @@ defaultTest:
 tests:
 - description: one
   vars: {x: [a, b], z: {k: [1]}}
-  provider: {id: openai:gpt-4o}
   prompts: [P, prompt-1]
-  providers: ["openai:*"]
   metadata: {m: 2}
   threshold: 0.5
-  options: {prefix: p, suffix: s, provider: openai:judge, runSerially: true, disableVarExpansion: false}
+  options: {provider: openai:judge, disableVarExpansion: false}
   assert:
   - {type: equals, value: a}
   - {type: equals, value: {a: 1}, weight: 2, metric: m}
@@ -164,14 +153,9 @@ tests:
   - {type: latency, threshold: 100}
   - {type: llm-rubric, value: "ok?", provider: openai:judge, threshold: 0.5}
   - {type: similar, value: x, threshold: 0.5}
-  - {$ref: "#/assertionTemplates/short"}
   - contains:a
   - {type: assert-set, threshold: 0.5, weight: 2, metric: s, assert: [contains:a, {type: equals, value: b}]}
 - file://x.yaml
-- {path: file://x.csv}
-scenarios:
-- config: [{vars: {x: c}, assert: [{type: contains, value: a}]}]
-  tests: [{vars: {y: 1}, assert: [{type: llm-rubric, value: "ok?"}]}]
 """)
 EVALS: Json = yaml.safe_load("""
 skill_name: notes
@@ -194,7 +178,7 @@ def read_requests(text: str) -> ImportedFile | None:
     for draft in imported.drafts:
         if draft.formats is not None:
             body = {"id": "0b1f2c9e-6a57-4a53-8d13-0e7a2e1f4c11", "list": ["x"], "name": "ada"}
-            draft.formats([{"status": 200, "headers": {}, "body": body}])
+            draft.formats({"status": 200, "headers": {}, "body": body})
     return imported
 
 
@@ -258,7 +242,6 @@ def test_read_with_any_value_at_any_place_ends_in_a_list_or_an_error(form: str) 
                 ends_well(read, with_value(document, path, value), (path, value))
 
 
-KEYS = st.sampled_from(["type", "name", "id", "value", "url"])
 ODD_TEXTS = [
     "",
     "\0",
@@ -293,20 +276,3 @@ def test_read_of_cassette_with_a_changed_word_lists_lines_of_the_file() -> None:
                 continue
             for left in cassette.imported.left_out if cassette else ():
                 assert 0 < left.line <= len(changed.split("\n")), (match.start(), odd[:20], left)
-
-
-JSON_VALUES = st.recursive(
-    st.sampled_from(ODD_VALUES) | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner),
-    max_leaves=5,
-)
-
-
-@pytest.mark.parametrize("form", FILES)
-@given(data=st.data())
-def test_read_with_several_odd_values_ends_in_a_list_or_an_error(form: str, data: st.DataObject) -> None:
-    document, read = FILES[form]
-    for _ in range(data.draw(st.integers(1, 4))):
-        path = data.draw(st.sampled_from([*places(document)]))
-        document = with_value(document, path, data.draw(JSON_VALUES))
-    ends_well(read, document, document)

@@ -112,7 +112,7 @@ def test_learn_places_of_a_changing_order_proposes_a_rule() -> None:
         {"r": [{"k": "b", "i": U[2]}, {"k": "a", "i": U[3]}]},
     ]
     (refusal,) = lesson(*outputs).refusals
-    assert "arrays: {r: {by: k}}" in refusal.hint
+    assert "--array 'r=by:k'" in refusal.hint
     for how in ("by k", "unordered"):
         found = lesson(*outputs, arrays={("r",): how})
         assert placeholders_of(found) == {"r[0].i": "<<any_uuid(4)>>", "r[1].i": "<<any_uuid(4)>>"}

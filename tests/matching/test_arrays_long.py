@@ -36,7 +36,7 @@ def test_compare_moved_row_is_one_order_difference() -> None:
     found = ruled.compare(rows(1000), changed)
     assert ruled.shown(found) == [["[900]", "order"]]
     assert found.differences[0].at == (100,)
-    assert found.differences[0].note == "moved from [100]; `arrays: {$: unordered}` allows any order"
+    assert found.differences[0].note == "moved from [100]; `arrays: {'$': unordered}` allows any order"
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,11 @@ def test_compare_moved_row_is_one_order_difference() -> None:
     [
         (["a", "b", "c", "d"], ["d", "b", "c", "a"], None, "the same 4 elements"),
         ([3, 1, 2], [2, 1, 3.0], None, "the same 3 elements"),
-        (rows(3), rows(3)[::-1], ([0, 1, 2], [2, 1, 0]), "the same 3 elements by id"),
+        (rows(3), rows(3)[::-1], ([0, 1, 2], [2, 1, 0]), "the same 3 elements by their old places"),
         ([{"v": n // 2} for n in range(4)], [{"v": n // 2} for n in (2, 3, 0, 1)],
          ([0, 1, 2, 3], [2, 3, 0, 1]), "the same 4 elements by their old places"),
         ([[1], [2], [3]], [[3], [2], [1]], ([0, 1, 2], [2, 1, 0]), "the same 3 elements by their old places"),
-        (rows(1000), rows(1000)[500:] + rows(1000)[:500], None, "the same 1,000 elements by id"),
+        (rows(9), rows(9)[5:] + rows(9)[:5], None, "the same 9 elements by their old places"),
         (list(range(1000)), list(range(1000))[::-1], None, "the same 1,000 elements"),
     ],
 )  # fmt: skip
@@ -58,7 +58,7 @@ def test_compare_reordered_array_is_one_order_difference(
     found = ruled.compare(expected, actual)
     assert ruled.shown(found) == [["$", "order"]]
     (difference,) = found.differences
-    assert difference.note == f"{note}; `arrays: {{$: unordered}}` allows any order"
+    assert difference.note == f"{note}; `arrays: {{'$': unordered}}` allows any order"
     assert sides is None or (difference.expected, difference.actual) == sides
     assert found.resolved != expected
     assert sorted(map(str, found.resolved)) == sorted(map(str, expected))  # with its placeholders

@@ -11,33 +11,23 @@ NUMERIC = {"type": "numeric"}
 ROW = ["cpu", 0.93, 7]
 BY_K = {"arrays": {"$": {"by": "k"}}}
 CASES: list[tuple[str, Json, Json, dict[str, Any], bool]] = [
-    ("the same", ROW, ["cpu", 0.93, 7], {}, True),
     ("another text", ROW, ["gpu", 0.93, 7], {}, True),
-    ("a number for the text", ROW, [1, 0.93, 7], {}, True),
     ("one less at the head", ROW, [0.93, 7], {}, False),
-    ("one less at the end", ROW, ["cpu", 0.93], {}, False),
     ("one less in between", ROW, ["cpu", 7], {}, False),
     ("one more at the head", ROW, ["x", "cpu", 0.93, 7], {}, False),
     ("one more at the end", ROW, [*ROW, 9], {}, True),
     ("a text at the end is missing", [1, "x"], [1], {}, True),
-    ("nothing left", ROW, [], {}, False),
     ("null for the array", ROW, None, {}, False),
-    ("an object for the array", ROW, {"0": "cpu"}, {}, False),
     ("one optional is absent", ["<<any_integer?>>", 5], [5], {}, False),
     ("an optional one at the end", [5, "<<any_integer?>>"], [5], {}, True),
-    ("an array of numbers is missing", {"a": 1, "b": [2]}, {"a": 1}, {}, False),
     ("an array of texts is missing", {"a": 1, "b": ["x"]}, {"a": 1}, {}, True),
-    ("an empty array is missing", {"a": 1, "b": []}, {"a": 1}, {}, True),
     ("a number became an object", {"a": 1}, {"a": {"value": 1}}, {}, False),
-    ("a number became an array", {"a": 1}, {"a": [1]}, {}, False),
     ("a number became NaN", {"a": 1}, {"a": float("nan")}, {}, False),
     ("an object became a number", {"a": {"b": 1}, "c": 1}, {"a": 1, "c": 1}, {}, False),
     ("a text in its tolerance", ROW, ["cpu", "0.93", 7], {"tolerance": {"*": {"abs": 0.1}}}, False),
     ("missing, with a tolerance", ROW, [0.93, 7], {"tolerance": {"*": {"abs": 10}}}, False),
     ("a group", {"g": {"a": 1, "b": [2]}}, {"g": {"a": 2, "b": [3]}}, {"tolerance": {"g": {"abs": 1}}}, True),
-    ("missing in a group", {"g": {"a": 1, "b": 2}}, {"g": {"a": 2}}, {"tolerance": {"g": {"abs": 1}}}, False),
     ("no bound at all", {"a": 1}, {"a": 10**9}, {"tolerance": {"a": {}}}, True),
-    ("no bound, and a text", {"a": 1}, {"a": "1"}, {"tolerance": {"a": {}}}, False),
     ("a slice of another length selects other places",
      {"t": ["red", 1, 1, True], "n": 1}, {"t": [1, 1, True], "n": 1}, {"ignore_fields": ["$.t[:-1]"]}, False),
     ("and so do places from the end", {"t": [{}, {"n": 3}, {"n": 3}, {}]},
@@ -64,19 +54,10 @@ def test_numeric_compares_numbers(expected: Json, actual: Json, rules: dict[str,
     assert ruled.compare(expected, actual, NUMERIC | rules).passed is passes
 
 
-@pytest.mark.parametrize(
-    ("expected", "actual", "passes"), [(case[1], case[2], case[4]) for case in CASES if not case[3]]
-)
-def test_numeric_field_rule_compares_numbers_in_place(expected: Json, actual: Json, passes: bool) -> None:
+def test_numeric_field_rule_compares_numbers_in_place() -> None:
     rules = {"fields": {"x": {"type": "numeric"}}}
-    assert ruled.compare({"x": expected, "y": "z"}, {"x": actual, "y": "z"}, rules).passed is passes
-
-
-def test_numeric_comparison_reports_uncompared_values() -> None:
-    reports = ruled.compare(ROW, ["cpu", 0.93, 7], NUMERIC).reports
-    assert [report.message for report in reports] == [
-        "1 value other than numbers: not compared (type: numeric)"
-    ]
+    for came, passes in ((["gpu", 0.93, 7], True), ([0.93, 7], False)):
+        assert ruled.compare({"x": ROW, "y": "z"}, {"x": came, "y": "z"}, rules).passed is passes
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Cases in another form: what is written is read back, and what it lacks is listed."""
 
 import json
-import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -376,21 +375,6 @@ def test_convert_of_a_credential_in_plain_text_does_not_copy_it(
         assert KEY not in text
     ((message, _),) = lost_between({"the question": f"{'x' * 45} {KEY}"}, {})
     assert "sk-proj" not in message  # half of a secret is not shown
-
-
-def test_convert_removes_the_files_of_a_killed_process(tmp_path: Path) -> None:
-    path = cases_file(tmp_path, prompt_case(graders=[code("contains", all=["a"])]))
-    names = [f".baselinekit-converted-{name}-x.yaml" for name in ("left", "own")]
-    for name in (*names, ".converted-notes.yaml"):
-        write(tmp_path, f"evals/{name}", "test_cases: [")
-    write(tmp_path, "prompts/.baselinekit-converted-left-x/eval.yml", "cases: [")
-    for left in tmp_path.glob("*/.*-left-*"):
-        os.utime(left, (0, 0))
-    write(tmp_path, "other/v.yaml", "evalcases:\n- {id: a, expected_outcome: x, input: Why?}\n")
-    convert_suite("other/v.yaml", CaseReader(str(tmp_path)), FORMS["cases"], PLACES["cases"], TODAY)
-    assert {path.name for path in (tmp_path / "evals").glob(".*")} == {names[1], ".converted-notes.yaml"}
-    convert_suite(path, CaseReader(str(tmp_path)), FORMS["eva"], PLACES["eva"], TODAY)
-    assert not list((tmp_path / "prompts").iterdir())
 
 
 def test_convert_to_a_place_behind_a_link_is_refused(tmp_path: Path) -> None:

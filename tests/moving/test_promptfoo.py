@@ -13,7 +13,7 @@ from baselinekit.importers.drafts import NotCarried, SourceText
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.moving.conversion import read_draft
-from baselinekit.moving.promptfooasserts import Assertion, filled, from_short, graded, render
+from baselinekit.moving.promptfooasserts import check_counterpart, filled, from_short, render
 from baselinekit.moving.reading import DraftEvals, EvalFiles
 from baselinekit.suites.loading import load_cases
 
@@ -73,7 +73,6 @@ FILLED = [
     ("{{p}} {{n.length}} {{l.length}} {{l}}", {"p": 1.0, "n": "bob", "l": [1.5, 2.0]}, "1 3 2 [1.5,2]"),
     ("{{t | upper}}{{p | string}}{{z}}", {"t": True, "p": 2.0, "z": 1e21}, "TRUE21e+21"),
     ("a\r\n{{x}}\r\n", {"x": "b"}, "a\r\nb\r\n"),
-    ("{% raw %}{{x}}{% endraw %}\n", {}, "{{x}}\n"),
 ]
 
 
@@ -85,13 +84,14 @@ def test_render_fills_a_template_as_promptfoo_does(template: str, values: dict[s
 @pytest.mark.parametrize(
     ("template", "what"),
     [
-        ("a{{gone}}b", "'gone' is undefined"),
-        ("{{x.gone}}", "has no attribute 'gone'"),
-        ("{{x.__class__}}", "has no attribute '__class__'"),
-        ("{{range}}", "'range' is undefined"),
-        ("{% if x %}a{% endif %}", "logic (if)"),
-        ("{{ x | rare }}", "No filter named 'rare'"),
-        ("{{" + "9" * 5000 + "}}", "Exceeds the limit"),
+        ("a{{gone}}b", "{{gone}} has no value"),
+        ("{{x.gone}}", "{{x.gone}} has no value"),
+        ("{{x.__class__}}", "has no value"),
+        ("{{l[7]}}", "has no value"),
+        ("{% if x %}a{% endif %}", "more than names and filters"),
+        ("{{ x + 1 }}", "more than names and filters"),
+        ("{{ x | rare }}", "the filter 'rare'"),
+        ("{{x." + "9" * 5000 + "}}", "has no value"),
         ("{{big}}" * 11, "a text of more than 1,000,000 characters"),
     ],
 )
@@ -115,7 +115,7 @@ JUDGED: list[tuple[dict[str, Json], str, str]] = [
     ({"type": "contains", "value": "A"}, "xAx", "xax"),
     ({"type": "icontains", "value": "Ab"}, "xaBx", "xb"),
     ({"type": "not-contains-any", "value": ["p", "q"]}, "r", "q"),
-    ({"type": "not-contains-all", "value": ["p", "q"]}, "q", "q\np"),
+    ({"type": "not-icontains", "value": "p"}, "q", "qP"),
     ({"type": "icontains-all", "value": "P, q"}, "Q p", "p"),
     ({"type": "starts-with", "value": "a."}, "a.b", "axb"),
     ({"type": "regex", "value": r"\d{2}$"}, "a12", "a12\n"),
@@ -177,7 +177,7 @@ def test_judge_of_a_test_at_another_address_loses_only_what_a_model_judges() -> 
 def test_assertions_without_a_counterpart_are_refused_with_a_hint() -> None:
     for name in ("javascript", "similar", "webhook", "is-xml", "select-best", "trajectory:tool-used"):
         with pytest.raises(NotCarried, match="has no counterpart") as caught:
-            graded(Assertion(name, "x"))
+            check_counterpart(name)
         assert caught.value.hint
 
 
@@ -188,6 +188,9 @@ SHORT = [
     ("trajectory:tool-used:search", {"type": "trajectory:tool-used", "value": "search"}),
     ("latency(1000)", {"type": "latency", "threshold": 1000.0}),
     ("note:paris", {"type": "equals", "value": "note:paris"}),
+    ("is-html", {"type": "is-html"}),
+    ("well-known", {"type": "equals", "value": "well-known"}),
+    ("context-recall:0.8", {"type": "context-recall", "value": "0.8"}),
     ("Contains:paris", {"type": "equals", "value": "Contains:paris"}),
     ("contains-any:a, b", {"type": "contains-any", "value": "a, b"}),
     ("grade:Is kind", {"type": "llm-rubric", "value": "Is kind"}),
@@ -214,14 +217,22 @@ def test_read_has_a_case_for_each_test_prompt_and_provider() -> None:
     assert draft.models["cl"] == {"anthropic": "claude-x", "key": "anthropic_key"}
 
 
-def test_read_of_values_scenarios_thresholds_and_weights() -> None:
+def test_read_of_a_provider_with_prompts_asks_those_and_their_parts() -> None:
+    provider = {"id": "openai:gpt-4o", "prompts": ["two"]}
+    prompts = ["One {{x}}", {"label": "two", "raw": "Two {{x}}\n---\nThree {{x}}"}]
+    draft = imported(config(stated_test(IS), prompts=prompts, providers=[provider, "openai:o"]))
+    asked = [(case["execution"]["model"], case["input"]["content"]) for case in cases_of(draft)]
+    both = [("gpt-4o", "Two it"), ("gpt-4o", "Three it")]
+    assert asked == [*both, ("o", "One it"), ("o", "Two it"), ("o", "Three it")]
+
+
+def test_read_of_values_thresholds_and_weights() -> None:
     both = {"vars": {"x": ["a", "b"], "y": "c"}, "assert": [IS], "threshold": 0.7}
     whole = {**both, "options": {"disableVarExpansion": True}}
-    values = [{"vars": {"x": "s"}}, {"vars": {"x": "t"}}]
-    scenario = {"config": values, "tests": [{"assert": [{**IS, "weight": 0}]}]}
+    unweighted = stated_test({**IS, "weight": 0})
     options = {"timeoutMs": 3000, "repeat": 2}
-    draft = imported(config(both, whole, scenarios=[scenario], evaluateOptions=options))
-    assert questions(draft) == ["Ask a.", "Ask b.", 'Ask ["a","b"].', "Ask s.", "Ask t."]
+    draft = imported(config(both, whole, unweighted, evaluateOptions=options))
+    assert questions(draft) == ["Ask a.", "Ask b.", 'Ask ["a","b"].', "Ask it."]
     first, *_, last = cases_of(draft)
     assert first["pass_rule"] == {"by": "mean", "pass_at": 0.7, "borderline_at": 0.7}
     assert [first["graders"][0]["required"], last["graders"][0]["required"]] == [False, False]
@@ -232,13 +243,12 @@ def test_read_of_values_scenarios_thresholds_and_weights() -> None:
 
 
 def test_read_of_default_test_applies_to_all_tests() -> None:
-    usual = {"vars": {"x": "u", "y": "v"}, "assert": [IS], "options": {"prefix": "P: ", "suffix": " S"}}
+    usual = {"vars": {"x": "u", "y": "v"}, "assert": [IS]}
     own = {"vars": {"y": "w"}, "assert": [{"type": "contains", "value": "{{y}}"}]}
-    without = {"assert": [IS, IS], "options": {"disableDefaultAsserts": True}}
-    draft = imported(config(own, without, defaultTest=usual))
-    assert questions(draft) == ["P: Ask u. S", "P: Ask u. S"]
-    first, second = ([grader["config"]["all"] for grader in case["graders"]] for case in cases_of(draft))
-    assert (first, second) == ([["a"], ["w"]], [["a"], ["a"]])
+    draft = imported(config(own, defaultTest=usual))
+    assert questions(draft) == ["Ask u."]
+    (case,) = cases_of(draft)
+    assert [grader["config"]["all"] for grader in case["graders"]] == [["a"], ["w"]]
 
 
 def test_read_of_files_of_all_kinds() -> None:
@@ -247,7 +257,7 @@ def test_read_of_files_of_all_kinds() -> None:
         "chat.json": '[{"role": "system", "content": "Be {{x}}"}, {"role": "user", "content": "Go"}]',
         "tests/a.yaml": "- {vars: {x: a}, assert: [{type: contains, value: a}]}\n",
         "tests/b.yaml": "- {vars: {x: file://long.txt}, assert: [{type: is-json, value: file://s.json}]}\n",
-        "t.csv": 'x,__expected1,__expected2,__threshold\n"c, d",contains:c,icontains:D,0.5\n',
+        "t.csv": 'x,__expected1,__expected2,__description\n"c, d",contains:c,icontains:D,e\n',
         "long.txt": "long",
         "s.json": '{"type": "object"}',
     }
@@ -260,9 +270,7 @@ def test_read_of_files_of_all_kinds() -> None:
     assert texts[3] == "One long"
     assert texts[6] == "One c, d"
     last = cases_of(draft)[6]
-    assert (len(last["graders"]), last["pass_rule"]["pass_at"]) == (2, 0.5)
-    table = {"prompts": ["file://p.csv"], "tests": [{"assert": [IS]}]}
-    assert questions(imported(table, {"p.csv": 'prompt\n"Say\n\nhi"\n'})) == ["Say\n\nhi"]
+    assert (len(last["graders"]), last["name"].partition(" ")[0]) == (2, "e")
     for other in ({"evalcases": []}, {"test_cases": []}, {"prompts": ["a"]}, [], "text"):
         assert read_draft(SourceText("x.yaml", json.dumps(other)), EvalFiles()) is None
 
@@ -275,7 +283,6 @@ providers:
 - file://p.js
 - {id: "openai:x", label: X, config: {tools: []}, env: {}}
 - {label: none}
-- file://loop.yaml
 defaultTest:
   asert: []
   threshold: -1
@@ -288,6 +295,8 @@ tests:
 - file://t.csv
 - file://t.jsonl
 - file://broken.yaml
+- file://large.csv
+- file://nested.yaml
 - 7
 - {vars: {x: file://v.py}, assert: [contains:a]}
 - {vars: 7, assert: {type: contains}, assertScoringFunction: file://s.js}
@@ -303,20 +312,17 @@ tests:
   - {type: assert-set, threshold: 0.5, assert: [contains:a, javascript:1]}
   - equals:a
   - {type: equals, value: {k: 1}}
-scenarios:
-- 7
-- file://s.yaml
+scenarios: []
 """
 BESIDE = {
-    "p.csv": f"prompt\n{'a' * 200_000}\n",
-    "loop.yaml": "- openai:o\n- id: openai:p\n  config:\n    tools: []\n- file://loop.yaml\n",
+    "large.csv": f"x\n{'a' * 200_000}\n",
+    "nested.yaml": "- file://nested.yaml\n",
     "t.csv": (
         "x,x,__weight,__expected,__threshold\n1,1,2,contains:a,high\n"
         '"2\n3",1,,contains:a,,more\n4,1,,javascript:1,\n'
     ),
     "t.jsonl": '{"vars": {"x": "1"}, "assert": ["contains:a\u2028"]}\n\n{"assert": ["javascript:1"]}\n',
     "broken.yaml": "- a\n- [\n",
-    "s.yaml": "config:\n- {asert: 1}\ntests:\n- assert:\n  - contains:a\n  - javascript:1\n",
 }
 
 
@@ -326,47 +332,45 @@ LEFT_OUT = [
     ":3 'make.js' is a program",
     ":3 'make.py:f' is a program",
     ":3 there is no file 'gone.txt'",
-    ":3 p.csv: a row of a table that cannot be read: field larger than field limit (131072)",
+    ":3 the table of prompts 'p.csv'",
     ":3 a prompt that is no text",
     ":5 the provider 'file://p.js' is a program or an address of its own",
     ":6 `env` of the provider 'X'",
     ":6 `tools` of the provider 'X'",
-    ":10 `asert` of the default test",
-    ":11 `threshold` of the default test: expected a number above 0, up to 1, found -1 (integer)",
-    ":12 `transform` of the default test",
-    ":13 `javascript` has no counterpart",
-    ":13 an assertion without a type",
-    ":15 't.js' is a program",
-    ":16 the address 'https://docs.google.com/x'",
-    ":17 there is no file 'gone.yaml'",
-    ":20 broken.yaml:3:1 cannot be read: not valid YAML: did not find expected node content",
-    ":21 a test: expected a mapping, found 7 (integer)",
-    ":22 the variable 'x' is computed by 'v.py'",
-    ":23 `assertScoringFunction` of a test",
-    ":23 `assert` of a test: expected a list, found a mapping",
-    ":23 `vars` of a test: expected a mapping or a string, found 7 (integer)",
-    ":23 the prompt 'prompt-6': 'x' is undefined",
-    ":27 `transform` of `contains`",
-    ":28 `threshold` of `latency`: expected a number, found '100' (string)",
-    ":29 `contains`: 'gone' is undefined",
-    ":30 `weight` of `contains`: expected a number, found a mapping",
-    ":31 `llm-rubric` whose provider has no id",
-    ":32 `threshold` of `assert-set`: expected a number above 0, up to 1, found 1.5 (number)",
-    ":33 `javascript` has no counterpart",
-    ":33 an assert-set of which a part does not carry over",
-    ":35 a further `equals` with JSON",
-    ":37 a scenario: expected a mapping, found 7 (integer)",
-    "loop.yaml:4 `tools` of the provider 'openai:p'",
-    "loop.yaml:5 'loop.yaml', which names itself",
-    "s.yaml:2 `asert` of a scenario",
-    "s.yaml:4 the prompt 'prompt-6': 'x' is undefined",
-    "t.csv:1 the column 'x' that occurs twice",
+    ":7 a provider without an id",
+    ":9 `asert` of the default test",
+    ":10 `threshold` of the default test: expected a number above 0, up to 1, found -1 (integer)",
+    ":11 `transform` of the default test",
+    ":12 `javascript` has no counterpart",
+    ":12 an assertion without a type",
+    ":14 't.js' is a program",
+    ":15 the address 'https://docs.google.com/x'",
+    ":16 there is no file 'gone.yaml'",
+    ":19 broken.yaml:3:1 cannot be read: not valid YAML: did not find expected node content",
+    ":20 large.csv:2 cannot be read: field larger than field limit (131072)",
+    ":22 a test: expected a mapping, found 7 (integer)",
+    ":23 the variable 'x' is computed by 'v.py'",
+    ":24 `assertScoringFunction` of a test",
+    ":24 `assert` of a test: expected a list, found a mapping",
+    ":24 `vars` of a test: expected a mapping or a string, found 7 (integer)",
+    ":24 the prompt 'prompt-6': {{x}} has no value",
+    ":26 `provider` of a test",
+    ":28 `transform` of `contains`",
+    ":29 `threshold` of `latency`: expected a number, found '100' (string)",
+    ":30 `contains`: {{gone}} has no value",
+    ":31 `weight` of `contains`: expected a number, found a mapping",
+    ":32 `llm-rubric` whose provider has no id",
+    ":33 `threshold` of `assert-set`: expected a number above 0, up to 1, found 1.5 (number)",
+    ":34 `javascript` has no counterpart",
+    ":34 an assert-set of which a part does not carry over",
+    ":37 `scenarios`",
+    "nested.yaml:1 a test: expected a mapping, found 'file://nested.yaml' (string)",
     "t.csv:1 the column '__weight'",
-    "t.csv:2 the threshold 'high'",
+    "t.csv:1 the column '__threshold'",
     "t.csv:4 ['more'] in no column",
     "t.csv:5 `javascript` has no counterpart",
     "t.csv:5 a test without an assertion that carries over",
-    "t.jsonl:3 the prompt 'prompt-6': 'x' is undefined",
+    "t.jsonl:3 the prompt 'prompt-6': {{x}} has no value",
 ]
 
 
@@ -378,20 +382,15 @@ def test_read_lists_everything_that_does_not_carry_over_at_its_place() -> None:
 
 
 CHAT = '[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say {{x}}"}]'
-CHAT_SENT = json.dumps(json.loads(CHAT.replace("{{x}}", r"it \"x\"")), indent=2)
 
 
-@pytest.mark.parametrize(("prompt", "sent"), [(CHAT, CHAT_SENT)])
-def test_read_with_the_echo_provider_has_the_prompt_as_its_output(prompt: str, sent: str) -> None:
-    """As there: a prompt that is JSON is filled in text by text, and written out over several lines."""
-    test = {"vars": {"x": 'it "x"'}, "assert": [IS]}
-    draft = imported(config(test, prompts=[prompt], providers=["echo"]))
+def test_read_with_the_echo_provider_has_the_prompt_as_its_output() -> None:
+    test = stated_test(IS)
+    draft = imported(config(test, prompts=[CHAT], providers=["echo"]))
     (case,) = cases_of(draft)
-    assert case["input"] == {"type": "echo", "content": sent}
+    assert case["input"] == {"type": "echo", "content": CHAT.replace("{{x}}", "it")}
     assert "execution" not in case
     assert lost(draft) == []
-    (own,) = cases_of(imported(config({**test, "provider": "echo"}, prompts=[prompt])))
-    assert own["input"] == case["input"]
 
 
 @pytest.mark.parametrize(
@@ -413,14 +412,20 @@ def test_read_lists_messages_that_cannot_be_sent(stated: str, what: str) -> None
     assert cases_of(draft) == []
 
 
-def test_read_of_messages_with_a_prefix_or_braces(tmp_path: Path) -> None:
-    (case,) = cases_of(imported(config(stated_test(IS, options={"prefix": "P: "}), prompts=[CHAT])))
-    assert case["input"] == {"type": "prompt", "content": f"P: {CHAT}".replace("{{x}}", "it")}
+def test_read_of_messages_with_braces(tmp_path: Path) -> None:
     draft = imported(config({"vars": {"x": "a{{x}}"}, "assert": [IS]}, prompts=[CHAT]))
     (tmp_path / "a.yaml").write_text(json.dumps(draft.document))
     (loaded,) = load_cases(["a.yaml"], str(tmp_path))
     sent: Any = loaded.recipe.input
     assert str(sent.messages[1].content).endswith(r"aa\{{x}}")  # no variable of ours
+
+
+def test_read_of_equal_texts_states_the_first_as_what_is_expected() -> None:
+    test = stated_test({"type": "equals", "value": "a"}, {"type": "equals", "value": "b.", "metric": "m"})
+    (case,) = cases_of(imported(config(test)))
+    first, second = case["graders"]
+    assert (case["expected"], first["config"]["method"]) == ({"type": "exact", "value": "a"}, "exact_match")
+    assert second == {"type": "code", "name": "m", "config": {"method": "regex", "pattern": "\\Ab\\.\\Z"}}
 
 
 def test_read_leaves_out_too_many_combinations() -> None:

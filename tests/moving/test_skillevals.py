@@ -44,19 +44,6 @@ def test_expectations_are_a_rubric_and_others_a_judge(tmp_path: Path) -> None:
     assert isinstance(second.graders[0].method, TemplateJudge)
 
 
-def test_expectation_of_each_form_is_an_item_of_the_rubric() -> None:
-    for stated in (
-        ["a"],
-        [{"text": "a"}],
-        [{"name": "short", "description": "a"}],
-        [{"id": 1, "assertion": "a"}],
-        "a",
-    ):
-        for key in ("expectations", "assertions"):
-            (case,) = list(imported({"id": 1, "prompt": "p", key: stated}).document["test_cases"] or [])
-            assert case["graders"][0]["config"]["rubrics"] == ["a"]
-
-
 LOST: list[tuple[Any, str]] = [
     ({"id": 1, "prompt": "p"}, "an eval that does not say what is right"),
     ("text", "an eval without a prompt"),

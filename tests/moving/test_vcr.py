@@ -74,13 +74,8 @@ def test_read_of_cassette_lists_requests_that_cannot_be_sent_again() -> None:
     assert [(left.line, left.message.partition("8765")[2]) for left in found.left_out] == [
         (2, "/bin: a body that is no text"),
         (34, "/file: a body of multipart/form-data"),
+        (69, "/stream: a body that is no text"),
     ]
-    assert [draft.current["input"]["body"] for draft in found.drafts] == ["from a buffer"]
-
-
-@pytest.mark.parametrize(("name", "count"), [("again.yaml", 1), ("by_httpx.yaml", 2), ("plain.json", 2)])
-def test_read_of_cassette_has_the_same_answer_once(name: str, count: int) -> None:
-    assert len(cassette(name).imported.drafts) == count
 
 
 @pytest.mark.parametrize(

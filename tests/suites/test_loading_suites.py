@@ -12,7 +12,7 @@ from baselinekit.graders.by_model import ModelJudge
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Reporting, Suite, SuiteConfig
-from baselinekit.model.grades import Call, FunctionOutput
+from baselinekit.model.grades import FunctionOutput
 from baselinekit.suites.loading import load_cases, load_evals, load_suite
 
 CASE = "id: {id}\ninput: {{type: prompt, content: x}}\nexpected: {{value: y}}\n"
@@ -194,7 +194,7 @@ def test_h64_named_graders_of_the_config_folder_are_used(tmp_path: Path) -> None
     found = [(grader.name, grader.weight, grader.required, grader.method) for grader in a.graders]
     judge = ModelJudge("is it polite?")
     assert found == [("polite", 2.0, True, judge), ("kind", 0.5, False, judge)]
-    assert b.graders[0].method == FunctionOutput("factorial", [Call(6, [3])])
+    assert b.graders[0].method == FunctionOutput("factorial")
 
 
 CONFIG = """\
