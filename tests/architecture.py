@@ -114,7 +114,7 @@ CUT_ELSEWHERE = {
     "store.journal": "a folder, by the name that the configuration gives to a model",
     "clients.trust": "what is read of a host",
     "report.forms.sarif": "of a checksum",
-    "report.evalterminal": "the end of a note while it is typed",
+    "report.rating": "the end of a note while it is typed",
     "report.sections": "a commit",
     "report.history": "a commit",
     "report.wording": "a commit",

@@ -23,7 +23,7 @@ from baselinekit.structs import replace
 
 if TYPE_CHECKING:
     from baselinekit.model.evals import GateResult
-    from baselinekit.report.blocks import Words
+    from baselinekit.report.blocks import Block
     from baselinekit.report.wording import Style
 
 # Reports to the files of `-o`, and to the runner of a CI job. GitHub's runner reads commands in the output,
@@ -120,7 +120,7 @@ def finish(
     return report
 
 
-def format_blocks(blocks: Iterable[Words], style: Style) -> str:
+def format_blocks(blocks: Iterable[Block], style: Style) -> str:
     from baselinekit.report.blocks import terminal_lines
 
     return format_lines(terminal_lines(blocks, style))

@@ -16,7 +16,7 @@ from baselinekit.evals.rating import Queue, agreements, finish, import_ratings, 
 from baselinekit.graders.by_human import describe_choices, is_late, options_of, value_of, words_for
 from baselinekit.model.ratings import Rating, RatingItem, Sheet
 from baselinekit.model.values import Json
-from baselinekit.report import evalterminal as terminal, resultfile
+from baselinekit.report import rating as screens, resultfile
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.wording import Style
 from baselinekit.store.results import write_text
@@ -120,9 +120,9 @@ def list_queue(queue: Queue, options: GradeOptions) -> int:
     waiting = [standing for standing in standings if standing.grade.outcome == "unscored"]
     if options.as_json:
         choices = [describe_item_choices(standing.item) for standing in standings]
-        screen.show_json(terminal.format_queue_json(standings, choices, agreements(standings)))
+        screen.show_json(screens.format_queue_json(standings, choices, agreements(standings)))
         return _PENDING if waiting else 0
-    screen.show(terminal.format_queue(standings if options.listed else waiting, screen.style_of()))
+    screen.show(screens.format_queue(standings if options.listed else waiting, screen.style_of()))
     for agreement in agreements(standings) if options.listed else ():
         values = (f"{name} {'not defined' if value is None else value}" for name, value in agreement.items())
         screen.say(f"agreement  {', '.join(values)}")
@@ -150,7 +150,7 @@ def enter_rating(queue: Queue, options: GradeOptions, value: str) -> int:
     rating = Rating(rater, value_of(value, scale, len(item.shown.items)), queue.stamp(), options.note)
     standing = queue.rate(item, rating, options.change)
     state = standing.grade.verdict or standing.grade.outcome
-    progress = terminal.describe_count(len(standing.item.ratings), item.method.evaluators.min_required)
+    progress = screens.describe_count(len(standing.item.ratings), item.method.evaluators.min_required)
     screen.say(f"{rater} rates {item.case} {words_for(rating.value, scale)}: {state}, {progress} it")
     return 0
 
@@ -261,7 +261,7 @@ class Session(MutableStruct):
             self.show_item()
 
     def show_item(self) -> None:
-        self.region.say(terminal.format_sheet(self.sheet, f"{self.at + 1} of {len(self.waiting)}", self.wide))
+        self.region.say(screens.format_sheet(self.sheet, f"{self.at + 1} of {len(self.waiting)}", self.wide))
 
     @property
     def wide(self) -> Style:
@@ -271,7 +271,7 @@ class Session(MutableStruct):
         """Draw the question and handle one key. Return whether the session goes on."""
         item, answer = self.waiting[self.at], self.answer
         nth = min(len(answer.values), len(self.sheet.questions) - 1)
-        self.region.draw(terminal.format_question(self.sheet, nth, answer.typed, answer.message, self.wide))
+        self.region.draw(screens.format_question(self.sheet, nth, answer.typed, answer.message, self.wide))
         key = keys.key()
         answer.message = ""
         if key == "s":
@@ -319,7 +319,7 @@ class Session(MutableStruct):
         """Read a line; Escape keeps the previous note."""
         text = note
         while True:
-            self.region.draw(terminal.format_note(case, text, self.wide))
+            self.region.draw(screens.format_note(case, text, self.wide))
             key = keys.key()
             if key in _ENTER:
                 return text.strip()

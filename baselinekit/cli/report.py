@@ -1,7 +1,6 @@
 """`baselinekit report`: earlier runs, the shards of one run, or two runs side by side."""
 
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -126,9 +125,7 @@ def _report_earlier_runs(options: ReportOptions) -> int:
     if options.printing.as_json:
         screen.show_json(format_history_json(runs))
     elif not options.printing.outputs:
-        encoding = "" if sys.stdout is None else sys.stdout.encoding or ""
-        with_bars = os.environ.get("TERM") != "dumb" and "utf" in encoding.lower()
-        screen.show(format_history(runs, screen.style_of(options.printing.verbose), with_bars))
+        screen.show(format_history(runs, screen.style_of(options.printing.verbose)))
     return 0
 
 
@@ -180,8 +177,6 @@ def _report_two_runs(options: ReportOptions, before: str) -> int:
         document = written(pairing.earlier) | facts
         lines = [
             *terminal_lines(earlier_blocks(pairing.earlier), style),
-            *_list_ids("only in the earlier run", pairing.earlier.gone, style),
-            *_list_ids("only in the later run", pairing.earlier.added, style),
             *_list_ids("without a verdict now", pairing.lost, style),
         ]
         verdict, exit_code = _verdict(pairing, style), pairing.exit_code

@@ -34,9 +34,9 @@ from baselinekit.kinds.settings import ModelCalls, ModelClient
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite, worst_exit_code
 from baselinekit.model.results import Report
-from baselinekit.report import evalterminal as shown, next_commands, resultfile, terminal
+from baselinekit.report import gates as shown, next_commands, resultfile, terminal
 from baselinekit.report.forms.table import render_report
-from baselinekit.report.sections import beside_blocks
+from baselinekit.report.sections import run_blocks, skipped_blocks
 from baselinekit.report.wording import Style
 from baselinekit.store.results import TRIED, check_place, load_not_passed, remember_not_passed, write_text
 from baselinekit.structs import replace
@@ -218,12 +218,18 @@ def _policy(project: Project, options: RunOptions, journals: PlanJournals | None
 
 
 def _format_passed(report: Report, style: Style) -> str:
-    return shown.format_passed(report, style) if style.verbose else ""
+    return terminal.format_passed(report, style) if style.verbose else ""
+
+
+def _format_sections(report: Report, style: Style) -> str:
+    return delivery.format_blocks((*skipped_blocks(report), *run_blocks(report, style.verbose)), style)
 
 
 _SECTIONS: tuple[delivery.Section, ...] = (
-    *(_format_passed, shown.format_failures, terminal.format_warnings, shown.format_skipped),
-    *(shown.format_metrics, lambda report, style: delivery.format_blocks(beside_blocks(report), style)),
+    _format_passed,
+    terminal.format_failures,
+    terminal.format_warnings,
+    _format_sections,
 )
 
 

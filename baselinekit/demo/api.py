@@ -3,7 +3,6 @@
 import json
 import re
 import secrets
-import threading
 import uuid
 from base64 import b64decode
 from collections.abc import Callable
@@ -228,7 +227,6 @@ _ARTICLES = (("KB-104", 4990), ("MS-201", 1995), ("CB-330", 745), ("ST-512", 129
 _DRIFTED_SKU = "KB-104"
 _STATUSES = ("open", "paid", "shipped", "delivered")
 _ORDERS = range(1001, 1025)
-_MAX_REMEMBERED = 1_000
 _LOGO = b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAGUlEQVR4nGP4"
     "//+/cdpMTJIBqyiQZBiUOgBClIXhLpEAYwAAAABJRU5ErkJggg=="
@@ -252,7 +250,7 @@ class DemoRequest(Struct):
 
 
 class Api:
-    """The routes. Tokens and created users are kept until the service stops, up to a maximum number."""
+    """The routes. Tokens and created users are kept until the service stops."""
 
     def __init__(self, version: int, users: int, now: Callable[[], datetime]):
         self.version, self._now, self._started = version, now, now()
@@ -263,7 +261,6 @@ class Api:
             self._users.append(_new_user(name, email, self._started - timedelta(days=index, hours=3)))
         self._created: dict[str, Record] = {}
         self._tokens: dict[str, str] = {}
-        self._lock = threading.Lock()
         self._routes: tuple[tuple[str, str, Callable[..., DemoAnswer]], ...] = (
             ("GET", r"/health", self._health),
             ("GET", r"/api/v1/users", self._list_users),
@@ -311,7 +308,7 @@ class Api:
         if not isinstance(name, str) or not isinstance(email, str) or "@" not in email:
             return error(422, "a user needs a name and an email")
         user = _new_user(name, email, self._now())
-        self._remember(self._created, user["id"], user)
+        self._created[user["id"]] = user
         return DemoAnswer(201, self._shown(user), {"Location": f"/api/v1/users/{user['id']}"})
 
     def _orders(self) -> list[Record]:
@@ -351,7 +348,7 @@ class Api:
         if (body.get("username"), body.get("password")) != (USERNAME, PASSWORD):
             return error(401, "wrong username or password")
         token = secrets.token_hex(24)
-        self._remember(self._tokens, token, USERNAME)
+        self._tokens[token] = USERNAME
         return DemoAnswer(200, {"token": token, "expires_at": _stamp(self._now() + timedelta(hours=1))})
 
     def _me(self, request: DemoRequest) -> DemoAnswer:
@@ -383,12 +380,6 @@ class Api:
         pagination = {"page": page, "per_page": per_page, "total": total}
         shown = rows[(page - 1) * per_page : page * per_page]
         return DemoAnswer(200, {name: shown, "pagination": pagination})
-
-    def _remember(self, memory: dict[str, Any], key: str, value: Any) -> None:
-        with self._lock:
-            memory[key] = value
-            if len(memory) > _MAX_REMEMBERED:
-                del memory[next(iter(memory))]
 
 
 def _new_user(name: str, email: str, created: datetime) -> Record:

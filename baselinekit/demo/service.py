@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from typing import Any, Self
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from baselinekit.demo.api import Api, DemoAnswer, DemoRequest, error
 
@@ -88,14 +88,6 @@ class _Server(ThreadingHTTPServer):
         if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Handle a request in its own thread. While a busy machine can start none, the client waits."""
-        try:
-            super().process_request(request, client_address)
-        except RuntimeError:
-            time.sleep(0.05)
-            self.process_request(request, client_address)
-
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
@@ -111,22 +103,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _handle(self) -> None:
         length = self.headers.get("Content-Length", "0")
-        try:
-            parts = urlsplit(self.path)
-        except ValueError:
-            return self._refuse(400, "the address cannot be read")
         if not length.isdigit() or int(length) > _MAX_BODY_BYTES:
-            return self._refuse(413, "the body is too large")
-        query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+            self.close_connection = True
+            return self._send(error(413, "the body is too large"))
+        path, _, parameters = self.path.partition("?")
+        query = {name: values[-1] for name, values in parse_qs(parameters).items()}
         request = DemoRequest(query, self.headers, self.rfile.read(int(length)))
         method = "GET" if self.command == "HEAD" else self.command
-        return self._send(self.server.api.answer(method, parts.path, request))
+        return self._send(self.server.api.answer(method, path, request))
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _handle  # noqa: N815  # http.server's names
-
-    def _refuse(self, status: int, message: str) -> None:
-        self.close_connection = True
-        self._send(error(status, message))
 
     def _send(self, answer: DemoAnswer) -> None:
         if isinstance(answer.body, str):

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, ValuesView
 from contextlib import suppress
 from decimal import Decimal
-from fractions import Fraction
 from math import isfinite
 from pathlib import PurePath
 from typing import Any, TypeVar
@@ -140,8 +139,8 @@ def _no_form_error(value: Any) -> NoJsonError:
 
 # Values of other libraries.
 
-_TEXT_CLASS = lazy_pattern("(_Base)?(MultiHost)?Url|URL|Period|Interval|ZoneInfo|Promise")
-_TEXT_LIBRARIES = ("pydantic", "httpx", "yarl", "starlette", "pandas", "zoneinfo", "django")
+_TEXT_CLASS = lazy_pattern("(_Base)?(MultiHost)?Url|URL")
+_TEXT_LIBRARIES = ("pydantic", "httpx", "yarl", "starlette")
 
 
 def text_of(data: bytes | bytearray | memoryview) -> object:
@@ -313,10 +312,7 @@ _FORMS: tuple[tuple[Callable[[Any], bool], Form], ...] = (
     (_has("getlist", "lists"), lambda value: dict(value.lists())),  # a QueryDict, form data
     (_has("multi_items"), lambda value: _group_by_key(value.multi_items())),
     (_has("to_wsgi_list", of="werkzeug"), lambda value: _group_by_key(value.to_wsgi_list())),
-    (_has("keys", of="sqlite3"), dict),
-    (_has(of="types", name="SimpleNamespace"), vars),
     (lambda value: isinstance(value, Mapping), dict),
-    (_has(of="collections", name="UserString"), str),
     (lambda value: isinstance(value, Sequence), list),
 )
 
@@ -325,7 +321,6 @@ _BUILTIN_FORMS: dict[type, Form] = {
     int: int,
     float: float,
     enum.Enum: lambda value: value.value,
-    Fraction: str,
     datetime.datetime: datetime.datetime.isoformat,
     datetime.date: datetime.date.isoformat,
     datetime.time: datetime.time.isoformat,

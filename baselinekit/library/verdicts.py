@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from baselinekit.cli.entry import clock
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
@@ -16,13 +16,14 @@ from baselinekit.model.recipes import Observation
 from baselinekit.model.results import Result
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import PlaceholderContext, RegexBudget
-from baselinekit.report.terminal import difference_lines
-from baselinekit.report.wording import Style, format_lines
+from baselinekit.report.blocks import terminal_lines
+from baselinekit.report.differences import difference_blocks
+from baselinekit.report.wording import PLAIN, format_lines
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store.dialects.native import check_rules
 from baselinekit.store.reading import parse_record
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Struct, field, keys_of, replace
 from baselinekit.values.paths import find, parse, render, suggest_path
 from baselinekit.values.places import with_values
 from baselinekit.values.texts import count_noun
@@ -35,9 +36,9 @@ class Rules(Struct):
     `comparison`."""
 
     type: Literal["exact", "structural", "numeric", "semantic"] | None = None
-    ignore: Sequence[str] = ()
+    ignore: Sequence[str] = field(default=(), name="ignore_fields")
     ignore_values: Sequence[str] = ()
-    require: Sequence[str] = ()
+    require: Sequence[str] = field(default=(), name="require_keys")
     tolerance: Mapping[str, object] = field(default_factory=dict)
     arrays: Mapping[str, object] = field(default_factory=dict)
     fields: Mapping[str, object] = field(default_factory=dict)
@@ -45,16 +46,8 @@ class Rules(Struct):
 
     def as_comparison(self) -> dict[str, Json]:
         """Return the rules as a file's `comparison`, without empty settings."""
-        settings: dict[str, Any] = {
-            "type": self.type,
-            "tolerance": self.tolerance,
-            "ignore_fields": self.ignore,
-            "ignore_values": self.ignore_values,
-            "require_keys": self.require,
-            "arrays": self.arrays,
-            "fields": self.fields,
-        }
-        return {name: as_json(value) for name, value in settings.items() if value}
+        settings = {key: getattr(self, name) for name, key, _ in keys_of(Rules) if name != "placeholders"}
+        return {key: as_json(value) for key, value in settings.items() if value}
 
 
 class Difference(Struct):
@@ -96,7 +89,8 @@ class Verdict:
         if self.passed:
             return "passed"
         count = self._comparison.count
-        lines = format_lines(difference_lines(result_of(self._baseline, self._comparison), Style()))
+        blocks = difference_blocks(result_of(self._baseline, self._comparison))
+        lines = format_lines(terminal_lines(blocks, PLAIN))
         return f"{count_noun(count, 'difference')}\n{lines}".rstrip()
 
     def __repr__(self) -> str:
@@ -154,7 +148,7 @@ def read_rules(rules: object, call: str) -> model.Rules:
 
 def _in_code(problem: Problem, call: str) -> Problem:
     """Return a problem of a file's rules in terms of the call in the code."""
-    names = {"ignore_fields": "ignore", "require_keys": "require"}
+    names = {key: name for name, key, _ in keys_of(Rules)}
     words = [names.get(str(part), str(part)) for part in problem.at or () if part != "comparison"]
     return replace(problem, message=f"{call}({'.'.join(words)}): {problem.message}", at=None)
 

@@ -5,10 +5,9 @@ import json
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal
 
 import pytest
 
@@ -20,13 +19,12 @@ from baselinekit.commands.pending import kept_output_of
 from baselinekit.commands.project import CaptureEnvironment, Operator, Project, open_project
 from baselinekit.commands.recording import keep_seen
 from baselinekit.commands.refresh import Permit, apply, plan_of, reason_against, with_output
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.escape import one_line
 from baselinekit.kinds.pytest import file_of, id_of, new_record
 from baselinekit.kinds.settings import Clients
 from baselinekit.learning.lesson import since_capture
 from baselinekit.learning.templating import OutputTemplater, arrays_to_order, single_element_arrays
-from baselinekit.library.placeholders import Placeholder
 from baselinekit.library.values import NoJsonError, as_json
 from baselinekit.library.verdicts import Rules, compare_without_model, read_rules, result_of
 from baselinekit.matching.dispatch import compile_baseline
@@ -34,13 +32,14 @@ from baselinekit.model import baselines as model
 from baselinekit.model.baselines import Baseline, Comparison
 from baselinekit.model.changes import Approval, ApprovalNote, KeptOutput
 from baselinekit.model.recipes import Observation
-from baselinekit.model.values import ABSENT, Json, Path, parse_time
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.nature import nature_of_change
 from baselinekit.pytest_plugin.session import BaselineWarning, Use, Used, terminal_of
+from baselinekit.report.blocks import terminal_lines
+from baselinekit.report.differences import difference_blocks
 from baselinekit.report.next_commands import command_line
-from baselinekit.report.terminal import difference_lines
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.store import atomic, reading, writing
 from baselinekit.store.project import nearest_config, project_root
@@ -164,14 +163,6 @@ class Projects:
             self._opened[root] = OpenProject(open_project(operator), now)
         return self._opened[root]
 
-    def sync(self) -> None:
-        """Wait until what was written is on the disk: at the end, as waiting for each of 2,000 files takes
-        longer than their tests. What a power cut loses before then, the same command writes again."""
-        for project in self._opened.values():
-            for file in project.unsynced:
-                with suppress(OSError), open(os.path.join(project.root, file), "rb") as written:
-                    os.fsync(written.fileno())
-
 
 class OpenProject:
     """A project, and the files that tests have written in it."""
@@ -184,8 +175,6 @@ class OpenProject:
         self.now = timestamps(now)
         self.written: dict[str, str] = {}
         """The new files of this run, each with its test."""
-        self.unsynced: set[str] = set()
-        """The files whose bytes may not be on the disk yet."""
 
     @cached_property
     def environment(self) -> CaptureEnvironment:
@@ -206,16 +195,14 @@ class OpenProject:
         return compare_without_model(compile_baseline(baseline, words), observation)
 
     def write_new(self, record: dict[str, Json], file: str, test: str) -> None:
-        """Write a new file, which must not exist. The test can create the file again, so this does not wait
-        for the disk."""
+        """Write a new file, which must not exist."""
         schema = atomic.reference(self.root, os.path.dirname(file))
         try:
-            writing.write_file(record, file, self.root, self.project.config.inline_limit, schema, sync=False)
+            writing.write_file(record, file, self.root, self.project.config.inline_limit, schema)
         except InvalidInput:
             problem = Problem("BK113", "another process has written it meanwhile", "run again", Place(file))
             raise InvalidInput(problem) from None
         self.written[file] = test
-        self.unsynced.add(file)
 
 
 def _refuse_request(*args: Any, **options: Any) -> Any:
@@ -254,11 +241,7 @@ class ValuePlace(Struct):
         templating = OutputTemplater(project.scope)
         placeholders = {path: placeholder for _, path, _, placeholder in code.places_in(output)}
         stored = with_values(templating.template(output), placeholders)
-        try:
-            stored, hidden = hide_secrets(stored, project.redactor, hide=True, allow=False)
-        except Refused as error:  # a secret in a key
-            hint = "compare it without that, or baseline(placeholders={…: anything}) for what holds it"
-            raise Refused(*(replace(problem, hint=hint) for problem in error.problems)) from None
+        stored, hidden = hide_secrets(stored, project.redactor, hide=True, allow=False)
         rules = existing.comparison if existing is not None else model.Rules()
         known = single_element_arrays(output)
         ordered = arrays_to_order(code.with_rules_of_file(rules)[0], known, stored)
@@ -320,14 +303,11 @@ class Compared(Struct):
             raise InvalidInput(problem.placed(place))
 
         def write() -> None:
-            applied = apply(project.project, [Approval(plan, accepted)], ApprovalNote(), sync=False)
-            project.unsynced |= {written.file for written in applied.files}
+            applied = apply(project.project, [Approval(plan, accepted)], ApprovalNote())
             if applied.failures:
                 raise InvalidInput(*applied.failures)
 
-        note = f"ids and times vary by nature, and the next run fails without {self.varying_in_code()}"
-        after = with_output(project.project, plan, accepted)
-        return PlannedWrite(after, "updated", write, (note,) if self.varying() else ())
+        return PlannedWrite(with_output(project.project, plan, accepted), "updated", write)
 
     def varying(self) -> dict[str, list[Json]]:
         """Return the values that would differ again in another run, by their path in all rows: the stored
@@ -344,38 +324,28 @@ class Compared(Struct):
                 varying.setdefault(render(of_any_row(spot.path)), [spot.expected]).append(spot.actual)
         return varying
 
-    def varying_in_code(self) -> str:
-        """Return the code by which a test lets these values vary."""
-        texts = {path: narrowest(values)[0].text for path, values in self.varying().items()}
-        return f"baseline(placeholders={json.dumps(texts, ensure_ascii=False)})"
-
     def difference_lines(self) -> list[str]:
-        """Return the differences as a terminal shows them, with paths relative to where pytest was
-        started."""
-        config, project = self.place.item.config, self.place.project
+        """Return the differences as a terminal shows them."""
+        project = self.place.project
         redactor = project.project.redactor.knowing(self.observation.output)
         result = result_of(self.stored, self.comparison, redactor)
         (result,) = with_lines([result], [self.stored.source], project.root)
-        spots = [
-            replace(spot, file=from_start(config, os.path.join(project.root, spot.file)))
-            for spot in result.differences
-        ]
-        width, verbosity = terminal_of(config)
+        width, verbosity = terminal_of(self.place.item.config)
         style = Style(width=width - _INDENT, verbose=verbosity > 1)
-        text = format_lines(difference_lines(replace(result, differences=tuple(spots)), style))
+        blocks = difference_blocks(result, fold=not style.verbose)
+        text = format_lines(terminal_lines(blocks, style))
         return [*text.splitlines(), ""]
 
     def failure_lines(self) -> list[str]:
         """Return what differs, facts about the capture, and the commands to accept it."""
-        project, lines = self.place.project, self.difference_lines()
+        lines = self.difference_lines()
         text = self.stored.baseline.captured_at if self.stored.baseline else None
-        if captured := parse_time(text):
-            days = int((project.seconds() - captured.timestamp()) // 86_400)
-            ago = f", {count_noun(days, 'day')} ago" if days > 0 else ""
-            lines += [f"captured {one_line(str(text))}{ago}", ""]
+        if text:
+            lines += [f"captured {one_line(text)}", ""]
         if varying := self.varying():
-            lines += ["ids and times vary by nature; with placeholders they do not fail:"]
-            lines += [f"  {self.varying_in_code()}", ""]
+            texts = {path: narrowest(values)[0].text for path, values in varying.items()}
+            code = f"baseline(placeholders={json.dumps(texts, ensure_ascii=False)})"
+            lines += ["ids and times vary by nature; with placeholders they do not fail:", f"  {code}", ""]
         if sum(len(values) - 1 for values in varying.values()) < self.comparison.count:
             update = f"  {test_command(self.place.item)} --baseline-update=changed"
             lines += ["to accept it:", update, f"  {command_line('review', self.place.id)}"]
@@ -386,15 +356,11 @@ _INDENT = 4
 """The width of what pytest puts before each line."""
 
 
-def from_start(config: pytest.Config, path: str) -> str:
-    """Return a path relative to where pytest was started."""
-    return os.path.relpath(path, os.path.realpath(config.invocation_params.dir))
-
-
 def test_command(item: pytest.Item) -> str:
-    """Return the command that runs this one test."""
+    """Return the command that runs this one test, where pytest was started."""
     _, colons, name = item.nodeid.partition("::")
-    test_id = shlex.quote(f"{from_start(item.config, os.path.realpath(item.path))}{colons}{name}")
+    file = os.path.relpath(os.path.realpath(item.path), os.path.realpath(item.config.invocation_params.dir))
+    test_id = shlex.quote(f"{file}{colons}{name}")
     is_in_module = isinstance(item, pytest.DoctestItem) and item.path.suffix == ".py"
     return one_line(f"pytest {'--doctest-modules ' if is_in_module else ''}{test_id}")
 
@@ -411,19 +377,6 @@ class Failure(MutableStruct):
 # The fixture.
 
 
-class CodeOptions(TypedDict, total=False):
-    """The rules of a call `baseline(…)`, as under `comparison:` in a file."""
-
-    ignore: Sequence[str]
-    ignore_values: Sequence[str]
-    require: Sequence[str]
-    tolerance: Mapping[str, object] | None
-    arrays: Mapping[str, object] | None
-    fields: Mapping[str, object] | None
-    placeholders: Mapping[str, Placeholder | str] | None
-    type: Literal["exact", "structural", "numeric", "semantic"] | None
-
-
 class BaselineFixture:
     """The known-good value: one side of `==`, with a value of the test on the other. A call names one of
     several values of a test, or adds rules."""
@@ -437,12 +390,12 @@ class BaselineFixture:
         self._rules = rules or Rules()
         self.failure: Failure | None = None
 
-    def __call__(self, name: str | None = None, **rules: Unpack[CodeOptions]) -> "BaselineFixture":
-        """`name`: which of several values of this test."""
+    def __call__(self, name: str | None = None, **rules: Any) -> "BaselineFixture":
+        """`name`: which of several values of this test; the others are those of `Rules`."""
         __tracebackhide__ = True
         if name is not None and not isinstance(name, str):
             raise TypeError("baseline() takes a name, and the value is compared: assert value == baseline")
-        given: dict[str, Any] = {key: rule for key, rule in rules.items() if rule is not None}
+        given = {key: rule for key, rule in rules.items() if rule is not None}
         return BaselineFixture(self._values, name, Rules(**given))
 
     def __eq__(self, value: object) -> bool:
@@ -459,7 +412,7 @@ class BaselineFixture:
         raise TypeError("a baseline is true of a value only: assert value == baseline")
 
     def __repr__(self) -> str:
-        return f"<baseline {self._values.display_path(self._name)}>"
+        return f"<baseline {self._values.place(self._name).file}>"
 
 
 def explain(op: str, left: object, right: object) -> list[str] | None:
@@ -499,12 +452,6 @@ class ValuesOfTest:
         test = f"{test_file}{colons}{test_name}"
         file = file_of(test, name, folder)
         return ValuePlace(self.project, file, id_of(file, folder), test, name, self._item)
-
-    def display_path(self, name: str | None) -> str:
-        try:
-            return self.place(name).file
-        except BaselinekitError:
-            return self._nodeid
 
     def compare(self, value: object, name: str | None, rules: Rules) -> Failure | None:
         """Return None where the value matches its baseline or is going to be written, else the failure. A new
@@ -568,8 +515,7 @@ class ValuesOfTest:
 
     def _fail(self, place: ValuePlace, what: str, lines: Sequence[str]) -> Failure:
         self._note_use(place.file, "compared")
-        file = from_start(self._item.config, os.path.join(place.project.root, place.file))
-        failure = Failure(f"value == {file} ({what})", lines)
+        failure = Failure(f"value == {place.file} ({what})", lines)
         self._failures.append(failure)
         return failure
 

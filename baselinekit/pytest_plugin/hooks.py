@@ -16,7 +16,6 @@ UPDATES = (
     ("--baseline-update", "all", _ALL),
     ("--baseline-update=new", "new", "only those that are not there yet, also in CI"),
     ("--baseline-update=changed", "changed", "those that changed"),
-    ("--baseline-update=all", "all", "both, as --baseline-update alone"),
 )
 ITEMS = "--baselinekit"
 ITEM_OPTIONS: dict[str, tuple[str, bool, str]] = {
@@ -114,12 +113,6 @@ def pytest_runtest_makereport(
     report = yield
     setattr(report, REPORTED, values.settle(report))
     return report
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Sync what was written to the disk before the run ends."""
-    if projects := session.config.stash.get(_PROJECTS, None):
-        projects.sync()
 
 
 class RunObserver(Run):

@@ -18,8 +18,8 @@ from baselinekit.cli.clients import LazyModels, effective_limits, open_clients
 from baselinekit.cli.entry import clock
 from baselinekit.cli.options import ProjectOptions, RecordingOptions, operator_of
 from baselinekit.commands.context import ModelThreads, Stop
-from baselinekit.commands.judging import Checker, ComparePolicy, Key, key_of, unjudged_result
-from baselinekit.commands.loading import Unready, raise_unless_variables, with_lines
+from baselinekit.commands.judging import Checker, ComparePolicy, unjudged_result
+from baselinekit.commands.loading import raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, open_project
 from baselinekit.commands.recording import keep_seen, mask_result
 from baselinekit.commands.selection import Selection
@@ -37,7 +37,7 @@ from baselinekit.report.next_commands import after_compare, command_line, explai
 from baselinekit.report.terminal import format_failure
 from baselinekit.report.wording import Style, format_lines
 from baselinekit.store.project import name_in_project, nearest_config, project_root
-from baselinekit.store.reading import FileProblems, discover_files, find_repeated_ids, locate_each
+from baselinekit.store.reading import discover_files, find_repeated_ids, locate_each
 from baselinekit.structs import replace
 from baselinekit.values.texts import shown
 
@@ -92,7 +92,6 @@ class Replays:
         self._cancel = context.cancel
         environment = CaptureEnvironment(project, at_once.clients)
         self._checker = Checker(environment, ComparePolicy(explain=self._style.verbose), context)
-        self._unready: dict[Key, Unready] = {}
         self._ids: dict[str, Entry] = {}
         folders = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
         self.folders = [os.path.normpath(os.path.join(project.root, folder)) for folder in folders]
@@ -115,30 +114,23 @@ class Replays:
 
     def entries(self, file: str) -> list[tuple[Entry, int, list[str]]]:
         """Return the baselines of a file that can be replayed, which excludes values of tests: each with its
-        line, its tags and its criticality. A problem with any of them is raised."""
+        line, its tags and its criticality. Whatever is wrong in the file is raised, but for variables without
+        a value, which are errors of the baselines that need them."""
         read = self._checker.read([file], Selection())
-        self._unready |= read.unready
         for entry in read.entries:
             earlier = self._ids.setdefault(entry.id.casefold(), entry)
             if earlier.source != entry.source:
                 read.problems += find_repeated_ids([earlier, entry], self.project.root)
-        if read.error is not None:
-            raise shown(read.error, self.project.redactor.mask)
+        try:
+            raise_unless_variables(read, [*read.unready.values()], self.project.root)
+        except BaselinekitError as error:
+            raise shown(error, self.project.redactor.mask) from None
         entries = [entry for entry in read.entries if not KINDS[entry.kind].brought_by]
         places = locate_each([(entry.source, [()]) for entry in entries], self.project.root)
         lines = [place.line or 1 for (place,) in places]
         levels = {one.id: one.metadata.criticality for one in self._checker.baselines(entries)}
         words = [[*entry.tags, *filter(None, [levels.get(entry.id)])] for entry in entries]
         return list(zip(entries, lines, words, strict=True))
-
-    def check(self, entries: Iterable[Entry]) -> None:
-        """Raise the errors of entries that cannot be replayed or compared as written. One that lacks a
-        variable is an error when it is judged."""
-        unfit = [self._unready[key] for key in map(key_of, entries) if key in self._unready]
-        try:
-            raise_unless_variables(FileProblems(), unfit, self.project.root)
-        except BaselinekitError as error:
-            raise shown(error, self.project.redactor.mask) from None
 
     # Replaying, one after the other.
 
@@ -359,8 +351,6 @@ class BaselineItems:
             return None
         return BaselineFile.from_parent(parent, path=file_path, replays=self.replays, of_project=name)
 
-    # The order, and the checks before the first request.
-
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Put baselines that must be replayed alone last, as in a compare: they could change what others
@@ -370,23 +360,6 @@ class BaselineItems:
         if self._worker_count > 1 and any(item.entry.claim is not None for item in baseline_items):
             for item in baseline_items:
                 item.add_marker(pytest.mark.xdist_group(_GROUP))
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Report invalid rules and recipes of all selected baselines before the first request is sent."""
-        if self._config.getoption("collectonly", False):
-            return
-        nodes: dict[BaselineFile, list[BaselineItem]] = {}
-        for item in session.items:
-            if isinstance(item, BaselineItem):
-                nodes.setdefault(item.parent, []).append(item)
-        for node, items in nodes.items():
-            try:
-                self.replays.check(item.entry for item in items)
-            except BaselinekitError as error:
-                text = self.replays.describe_error(error)
-                report = pytest.CollectReport(node.nodeid, "failed", text, [])
-                self._config.hook.pytest_collectreport(report=report)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

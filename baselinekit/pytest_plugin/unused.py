@@ -19,7 +19,6 @@ from baselinekit.pytest_plugin.fixture import Projects
 from baselinekit.pytest_plugin.session import Run, Used
 from baselinekit.report.wording import first_of
 from baselinekit.store import atomic, reading, records
-from baselinekit.store.project import nearest_config
 from baselinekit.store.results import drop_pending
 from baselinekit.structs import Struct
 from baselinekit.values.texts import count_noun
@@ -37,31 +36,31 @@ class Unused(Struct):
 
 def end_of_run(config: pytest.Config, run: Run, exit_status: int) -> list[str]:
     """Return the lines for the end of a run. With --baseline-prune the unused baselines are removed."""
-    folder, prune = str(config.invocation_params.dir), bool(config.option.baseline_prune)
-    lines = [*lines_of_used(run.used, folder)]
-    try:
-        opened = Projects(str(config.rootpath))
-        roots = dict.fromkeys([str(config.rootpath), *(root for root, *_ in run.used)])
-        folders = {project.root: project.folder for project in map(opened.of, roots)}
-    except BaselinekitError as error:
-        return [*lines, f"unused baselines are not looked for: {error}"] if prune else lines
+    rootdir, prune = str(config.rootpath), bool(config.option.baseline_prune)
     partial = run.left_out or left_out(config, exit_status)
-    unused, partial = ([], partial) if partial else find_unused(run, str(config.rootpath), folders)
+    unused: list[Unused] = []
+    try:
+        opened = Projects(rootdir)
+        roots = dict.fromkeys([rootdir, *(root for root, *_ in run.used)])
+        folders = {project.root: project.folder for project in map(opened.of, roots)}
+        if not partial:
+            unused, partial = find_unused(run, rootdir, folders)
+    except BaselinekitError as error:
+        partial = str(error)
     failed = [line for one in unused for line in remove(one)] if prune else []
-    return [*lines, *lines_of_unused(unused, partial, folder, prune), *failed]
+    return [*lines_of_used(run.used), *lines_of_unused(unused, partial, prune), *failed]
 
 
-def lines_of_used(used: Sequence[Used], start: str) -> Iterator[str]:
-    """Yield what was written, and the notes of each file, with paths relative to `start`."""
-    seen = [(os.path.relpath(os.path.join(root, file), start), use, notes) for root, file, use, notes in used]
+def lines_of_used(used: Sequence[Used]) -> Iterator[str]:
+    """Yield what was written, and the notes of each file."""
     for reported in ("written", "updated"):
-        names = list(dict.fromkeys(path for path, use, _ in seen if use == reported))
+        names = list(dict.fromkeys(file for _, file, use, _ in used if use == reported))
         if len(names) == 1:
             yield f"1 baseline {reported}: {names[0]}"
         elif names:
             yield f"{count_noun(len(names), 'baseline')} {reported}:"
             yield from (f"  {name}" for name in first_of(names, _MOST_WRITTEN))
-    yield from (f"{path}: {note}" for path, _, notes in seen for note in notes)
+    yield from (f"{file}: {note}" for _, file, _, notes in used for note in notes)
 
 
 def left_out(config: pytest.Config, exit_status: int) -> str:
@@ -116,21 +115,21 @@ def unused_values(root: str, folder: str, used: Collection[str]) -> Iterator[Bas
     """Yield the values of tests whose files were not used. Left out are files that hold anything else, those
     that cannot be read, which `compare` and `doctor` report, and those of another project, below a
     configuration of its own."""
-    for place, folders, names in os.walk(os.path.join(root, folder)):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        if os.path.dirname(nearest_config(place) or "") not in ("", root):
+    if not os.path.isdir(os.path.join(root, folder)):
+        return
+    discovery = reading.discover_files([folder], root)
+    of_others = tuple(f"{os.path.dirname(config)}/" for config in discovery.configs)
+    for file in discovery.files:
+        path = os.path.join(root, file)
+        if path in used or file.startswith(of_others) or os.path.islink(path):
             continue
-        for path in (os.path.join(place, name) for name in sorted(names) if name.endswith(".yaml")):
-            file = os.path.relpath(path, root)
-            try:
-                if path in used or os.path.islink(path) or b"pytest" not in (data := Path(path).read_bytes()):
-                    continue
-                is_single = len(records.records_in(data, file)) == 1
-                (baseline,) = reading.load([file], root) if is_single else (None,)
-            except (BaselinekitError, OSError):
-                continue
-            if baseline is not None and kind_of(baseline.current) is PYTEST:
-                yield baseline
+        try:
+            is_single = len(records.records_in(Path(path).read_bytes(), file)) == 1
+            (baseline,) = reading.load([file], root) if is_single else (None,)
+        except (BaselinekitError, OSError):
+            continue
+        if baseline is not None and kind_of(baseline.current) is PYTEST:
+            yield baseline
 
 
 def remove(unused: Unused) -> Iterator[str]:
@@ -157,17 +156,12 @@ def remove(unused: Unused) -> Iterator[str]:
         folder = os.path.dirname(folder)
 
 
-def lines_of_unused(unused: Sequence[Unused], partial: str, folder: str, pruned: bool) -> Iterator[str]:
-    """Yield the lines about unused baselines, with paths relative to `folder`."""
+def lines_of_unused(unused: Sequence[Unused], partial: str, pruned: bool) -> Iterator[str]:
     if not unused and pruned:
         more = "only a run of everything tells what is unused"
         yield f"no baseline was removed: {f'{partial}; {more}' if partial else 'each is used by a test'}"
-    if not unused:
-        return
-    count, is_one = count_noun(len(unused), "baseline"), len(unused) == 1
-    if pruned:
-        yield f"{count} that no test used {'was' if is_one else 'were'} removed:"
-    else:
-        yield f"{count} {'is' if is_one else 'are'} used by no test (to remove: pytest --baseline-prune):"
+    if unused:
+        done = "removed" if pruned else "to remove: pytest --baseline-prune"
+        yield f"{count_noun(len(unused), 'baseline')} used by no test ({done}):"
     for one in unused:
-        yield f"  {os.path.relpath(os.path.join(one.root, one.baseline.source.file), folder)}: {one.reason}"
+        yield f"  {one.baseline.source.file}: {one.reason}"

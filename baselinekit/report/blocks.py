@@ -5,15 +5,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from baselinekit.escape import one_line
-from baselinekit.model.results import Appearance
 from baselinekit.report.values import cut_line
-from baselinekit.report.wording import Style
+from baselinekit.report.wording import Style, width
 from baselinekit.structs import Struct
 
 Tone = Literal["", "dim", "passed", "failed", "error", "unscored", "skipped"]
 LineTone = Literal["gone", "came", "dim"]
 
 MOST_ROWS = 50
+LONGEST_NOTE = 2_000
 _WIDEST = 50
 
 
@@ -29,23 +29,12 @@ class Note(Struct):
     code: str = ""
 
 
-class Interval(Struct):
-    """A share between 0 and 1, drawn where a form can draw."""
-
-    value: float
-    low: float
-    high: float
-    threshold: float | None = None
-
-
 class Cell(Struct):
-    """A cell of a table. The last one of a row may have several lines. `drawn`: what a page also draws there,
-    an interval or how long each run took."""
+    """A cell of a table. The last one of a row may have several lines."""
 
     text: str
     tone: Tone = ""
     is_code: bool = False
-    drawn: Interval | tuple[Appearance, ...] | None = None
 
 
 class Table(Struct):
@@ -54,7 +43,6 @@ class Table(Struct):
 
     heads: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    caption: str
     figures: bool
 
 
@@ -84,30 +72,39 @@ class Diff(Struct):
     line: int | None = None
 
 
-Words = Heading | Note | Table
-Block = Words | Diff | Folded
+class Diffs(Struct):
+    """Differences that are shown one below the other."""
+
+    diffs: tuple[Diff, ...]
 
 
-def table(
-    heads: Sequence[str], rows: Sequence[Sequence[str | Cell]], caption: str = "", figures: bool = False
-) -> Table:
+Block = Heading | Note | Table | Diffs | Folded
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str | Cell]], figures: bool = False) -> Table:
     """Return a table without the columns that are empty, but for the first one, which names the rows."""
     cells = [tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in row) for row in rows]
     filled = [number for number in range(len(heads)) if not number or any(row[number].text for row in cells)]
     kept_heads = tuple(heads[number] for number in filled)
     kept = tuple(tuple(row[number] for number in filled) for row in cells)
-    return Table(kept_heads, kept, caption, figures)
+    return Table(kept_heads, kept, figures)
 
 
-def terminal_lines(blocks: Iterable[Words], style: Style) -> Iterator[str]:
+def terminal_lines(blocks: Iterable[Block], style: Style) -> Iterator[str]:
     for block in blocks:
         match block:
             case Heading():
                 yield style.paint(one_line(block.text), "bold")
             case Note():
-                yield f"  {style.paint(cut_line(f'{block.text} {block.code}'.rstrip()), block.tone)}"
+                text = cut_line(f"{block.text} {block.code}".strip(), LONGEST_NOTE)
+                yield f"  {style.paint(text, block.tone)}"
             case Table():
                 yield from _table_lines(block, style)
+            case Diffs():
+                yield from _diff_lines(block.diffs, style)
+            case Folded() if style.verbose:
+                yield style.paint(f"  {block.title}", "dim")
+                yield from (f"    {cut_line(line)}" for line in block.lines)
 
 
 def _table_lines(table: Table, style: Style) -> Iterator[str]:
@@ -134,3 +131,16 @@ def _table_lines(table: Table, style: Style) -> Iterator[str]:
             yield from (f"      {style.paint(part, last.tone)}" for part in below)
     if len(table.rows) > most:
         yield style.paint(f"  … and {len(table.rows) - most:,} more (-v shows them)", "dim")
+
+
+def _diff_lines(diffs: Sequence[Diff], style: Style) -> Iterator[str]:
+    """Yield an empty line, and each place with its remark; the places in the file are aligned in a column."""
+    heads = [f"{diff.path}  {diff.remark}".rstrip() for diff in diffs]
+    widths = [width(head) for head, diff in zip(heads, diffs, strict=True) if diff.place]
+    column = min(max(widths, default=0), max(30, style.width // 2))
+    yield ""
+    for head, diff in zip(heads, diffs, strict=True):
+        padding = " " * (column - width(head))
+        place = f"{padding}   {style.paint(diff.place, 'cyan')}" if diff.place else ""
+        yield f"  {style.paint(diff.path, 'bold')}{head.removeprefix(diff.path)}{place}"
+        yield from (f"    {style.paint(line.text, line.tone)}" for line in diff.lines)

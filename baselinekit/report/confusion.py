@@ -9,7 +9,7 @@ from baselinekit.metrics import clustered_interval
 from baselinekit.model.grades import iterate_grades
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
-from baselinekit.report.blocks import Cell, Heading, Note, Tone, Words, table
+from baselinekit.report.blocks import Block, Cell, Heading, Note, Tone, table
 from baselinekit.report.values import cut_line
 from baselinekit.structs import Struct
 
@@ -127,7 +127,7 @@ def describe_accuracy(classification: Classification) -> str:
     return text + (f", {classification.undecided:,} without a decision" if classification.undecided else "")
 
 
-def classes_blocks(report: Report) -> Iterator[Words]:
+def classes_blocks(report: Report) -> Iterator[Block]:
     """Yield for each grader that classifies how often each class was given, in a row for each right one, and
     the cases that flip."""
     all_classifications = classifications(report)
@@ -157,8 +157,7 @@ def classes_blocks(report: Report) -> Iterator[Words]:
                 )
                 for case in flipping
             ]
-            caption = f"Over several attempts, {len(flipping):,} of {len(classification.cases):,} flip"
-            yield table(("over attempts", "case", "said", "right"), rows, caption)
+            yield table(("over attempts", "case", "said", "right"), rows)
     if len(all_classifications) > _MOST_TABLES:
         yield Note(f"… and {len(all_classifications) - _MOST_TABLES:,} more graders that classify", "dim")
 
@@ -218,16 +217,3 @@ def classes_documents(report: Report) -> list[Json]:
             }
         )
     return documents
-
-
-def class_figures(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield names and values, for forms that have properties."""
-    for found in classifications(report):
-        if found.accuracy is not None:
-            low, high = found.interval
-            figures = f"{found.accuracy:.3f} ({low:.3f} to {high:.3f}, n={found.decided})"
-            yield f"{found.title} accuracy", figures
-        if found.undecided:
-            yield f"{found.title} no decision", str(found.undecided)
-        if any(case.given.total() > 1 for case in found.cases):
-            yield f"{found.title} flips", str(len(found.flipping))

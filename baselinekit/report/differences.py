@@ -19,9 +19,9 @@ from baselinekit.model.results import ReportedDifference, Result
 from baselinekit.model.values import ABSENT, Json, json_type
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.lines import with_values
-from baselinekit.report.blocks import Diff, DiffLine, LineTone
+from baselinekit.report.blocks import Diff, DiffLine, Diffs, LineTone, Note
 from baselinekit.report.values import LONGEST, as_text, cut, cut_line
-from baselinekit.report.wording import count_differences, describe_reason, describe_unshown
+from baselinekit.report.wording import count_differences, describe_reason
 from baselinekit.structs import Struct, replace
 from baselinekit.values.alignment import gaps
 from baselinekit.values.changes import group_alike, row_pattern, same_change
@@ -261,6 +261,15 @@ def diffs(result: Result, fold: bool = True, most: int = MOST_SHOWN) -> tuple[li
     return shown_diffs, count_differences(result) - sum(diff.count for diff in shown_diffs)
 
 
+def difference_blocks(result: Result, most: int = MOST_SHOWN, fold: bool = True) -> Iterator[Diffs | Note]:
+    """Yield the differences to show, and how many there are besides."""
+    shown_diffs, left_out = diffs(result, fold, most)
+    if shown_diffs:
+        yield Diffs(tuple(shown_diffs))
+    if left_out:
+        yield Note(f"… and {count_noun(left_out, 'more difference')}", "dim")
+
+
 def _groups(spots: Sequence[ReportedDifference], fold: bool) -> Iterator[list[ReportedDifference]]:
     """Yield groups of differences of the same shape, in the order of their first one; too few of them stay
     single."""
@@ -362,19 +371,6 @@ def describe_in_brief(result: Result) -> str:
     return describe_reason(result).partition("\n")[0] or result.outcome
 
 
-def describe_differences(result: Result) -> Iterator[str]:
-    """Yield the differences as plain lines, as a terminal shows them; for an eval case without any, the
-    reason why it did not pass."""
-    shown_diffs, left_out = diffs(result)
-    for diff in shown_diffs:
-        yield "  ".join(part for part in (diff.path, diff.remark, diff.place) if part)
-        yield from (f"  {line.text}" for line in diff.lines)
-    if left_out:
-        yield describe_unshown(left_out)
-    if result.case is not None and not shown_diffs:
-        yield from result.explanation
-
-
 # The same change in many baselines, reported once: a changed service may change a thousand of them alike.
 
 
@@ -396,6 +392,10 @@ class SharedChange(Struct):
 
     def names(self, most: int = MOST_NAMES) -> str:
         return name_baselines([result.id for result in self.results], most)
+
+    def blocks(self, most: int = MOST_NAMES) -> tuple[Diffs, Note]:
+        """Return the change, and the names of the first baselines."""
+        return Diffs((self.diff,)), Note(self.names(most))
 
 
 def share(results: Sequence[Result]) -> tuple[list[SharedChange], list[Result | None]]:

@@ -16,14 +16,12 @@ FORMAT = "baselinekit.history/1"
 
 _LETTERS: dict[Outcome, str] = {"passed": ".", "failed": "F", "error": "E", "unscored": "?", "skipped": "-"}
 _LEGEND = ". passed  F failed  E error  ? unscored  - skipped"
-_BARS = "▁▂▃▄▅▆▇█"
 _RECENT = 20
 _MOST_DETAILED = 3
 
 
-def format_history(history: History, style: Style, bars: bool) -> str:
-    """Format a few baselines with all their details; of many, one line for each that did not always pass.
-    `bars`: whether the terminal can show small bar charts."""
+def format_history(history: History, style: Style) -> str:
+    """Format a few baselines with all their details; of many, one line for each that did not always pass."""
     runs = history.runs
     letters = (next((_LETTERS[one] for one in OUTCOMES if getattr(run.summary, one)), "-") for run in runs)
     since = one_line(f"{runs[0].started} to {runs[-1].started}")
@@ -31,7 +29,7 @@ def format_history(history: History, style: Style, bars: bool) -> str:
     lines = [f"{style.paint(count_noun(len(runs), 'run'), 'bold')}  {since}   {strip}", ""]
     if len(history.trends) <= _MOST_DETAILED:
         for trend in history.trends:
-            lines += [*_describe_trend(trend, style, bars), ""]
+            lines += [*_describe_trend(trend, style), ""]
     else:
         usual = {"passed", "skipped"}
         doubtful = [
@@ -55,7 +53,7 @@ def trends_table(trends: Sequence[Trend]) -> Table:
     rows = [
         (
             Cell(trend.id, is_code=True),
-            Cell(_strip(trend), drawn=trend.seen),
+            _strip(trend),
             _format_rate(trend),
             f"{trend.flips}",
             format_seconds(trend.median),
@@ -68,10 +66,7 @@ def trends_table(trends: Sequence[Trend]) -> Table:
     return table(heads, rows, figures=True)
 
 
-def _describe_trend(trend: Trend, style: Style, bars: bool) -> Iterator[str]:
-    def picture(values: Sequence[float]) -> str:
-        return f"  {spark(values[-_RECENT:])}" if bars else ""
-
+def _describe_trend(trend: Trend, style: Style) -> Iterator[str]:
     counted = ", ".join(f"{number:,} {word}" for word, number in trend.counts.items() if number)
     yield f"{style.paint(one_line(trend.id), 'bold')}  {_format_rate(trend)} passed: {counted}"
     yield f"  latest      {_strip(trend)}"
@@ -79,10 +74,9 @@ def _describe_trend(trend: Trend, style: Style, bars: bool) -> Iterator[str]:
     run = f"  in run {one_line(trend.last_regression.run.id)}" if trend.last_regression else ""
     yield f"  regression  {_regression(trend) or 'none'}{run}"
     middle, tail = format_seconds(trend.median), format_seconds(trend.tail)
-    yield f"  latency     median {middle}, p95 {tail}{picture(trend.seconds)}"
+    yield f"  latency     median {middle}, p95 {tail}"
     for name, values in trend.scores.items():
-        score = f"{values[0]:g} at first, {values[-1]:g} now{picture(values)}"
-        yield f"  score       {one_line(name)}: {score}"
+        yield f"  score       {one_line(name)}: {values[0]:g} at first, {values[-1]:g} now"
 
 
 def _format_rate(trend: Trend) -> str:
@@ -100,16 +94,6 @@ def _regression(trend: Trend) -> str:
         return ""
     commit = f" at {one_line(regressed.run.commit[:12])}" if regressed.run.commit else ""
     return f"{one_line(regressed.run.started)}{commit}"
-
-
-def spark(values: Sequence[float]) -> str:
-    """Return a bar for each number; all are low if they hardly differ."""
-    if not values:
-        return ""
-    low, high = min(values), max(values)
-    room = max(high - low, abs(high) * 0.05)
-    steps = ((value - low) / room if room else 0 for value in values)
-    return "".join(_BARS[int(step * (len(_BARS) - 1))] for step in steps)
 
 
 def format_history_json(history: History) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from baselinekit.escape import one_line
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
-from baselinekit.metrics import metric_name
 from baselinekit.model import results
 from baselinekit.model.baselines import is_settled_by_refresh
 from baselinekit.model.evals import GateResult
@@ -27,7 +26,6 @@ Place = Callable[[str], str]
 _MOST_COMMANDS = 2
 _MOST_NAMED = 3
 _MOST_FILES = 20
-_MOST_DRAFTS = 5
 _RESULT_FILE = lazy_pattern(r"(.*/)?[^/.]*\.json", re.DOTALL)
 _OUTCOMES = (("status",), ("exit_code",))
 """The paths at which an output states whether the run succeeded."""
@@ -155,41 +153,30 @@ def after_compare(
     report: Report, paths: Sequence[str] = (), folders: Sequence[str] = ("",), verbose: bool = False
 ) -> list[str]:
     """Return the commands after a compare: the values to learn, where accepting would not help for long; the
-    failures in detail; and the review of what came. `paths`: the paths given to it, which are repeated if a
-    failure is outside of the folders that compare searches by default. `verbose`: the details were shown, so
-    suggest how to see how the baseline is read."""
+    failures in detail, unless `verbose` has shown them; and the review of what came. `paths`: the paths given
+    to it, which are repeated if a failure is outside of the folders that compare searches by default."""
     failed = [result for result in report.results if result.outcome == "failed"]
-    inside = [result for result in failed if lies_in(result.file, folders)]
     typed, commands = typed_of(report), []
     options = (*typed.asking, *typed.operator)
     has_stopped = report.interrupted and any(result.verdict == "limit" for result in report.results)
     if has_stopped and not typed.results:  # goes on with what it did not come to, and what did not pass
         commands.append(command_line("compare", *paths, *typed.selection, "--lf", *options))
-    paths = () if len(inside) == len(failed) else tuple(paths)
-    typed = replace(typed, paths=paths)
-    ids = [result.id for result in failed]
+    paths = () if all(lies_in(result.file, folders) for result in failed) else tuple(paths)
     volatile = [one.id for one in failed if one.verdict in (results.VOLATILE, results.PARTLY_VOLATILE)]
-    is_learning = bool(volatile) and not typed.results
-    if is_learning:  # what differs is learnt, not approved
-        is_all = len(volatile) == len(failed) and len(volatile) > _MOST_NAMED
-        targets = paths or (["--all-failed"] if is_all else volatile[:_MOST_FILES])
+    volatile = [] if typed.results else volatile
+    if volatile:  # what differs is learnt, not approved
+        targets = paths or (volatile if len(volatile) <= _MOST_NAMED else ["--all-failed"])
         commands.append(command_line("refresh", *targets, "--learn", *options))
-    is_only_volatile = is_learning and all(result.verdict == results.VOLATILE for result in failed)
-    is_approving = bool(select_renewable(failed)) and not is_only_volatile
-    if failed and not verbose and not (is_learning and is_approving):
+    changed = select_renewable([one for one in failed if not volatile or one.verdict != results.VOLATILE])
+    if failed and not verbose and not (volatile and changed):
         is_known = len(failed) > 1 and not typed.results and not typed.unkept  # what failed, where it ran
         shown = command_line("compare", *paths, "--lf", "-v", *options)
         commands += [shown] if is_known else show_commands(failed, paths, typed=typed)[:1]
-    if is_approving:
-        is_named = (len(ids) == 1 or typed.unkept) and len(ids) <= _MOST_FILES
-        targets = paths or (ids if is_named else ())
+    if changed:
+        is_named = len(failed) == 1 or (typed.unkept and len(failed) <= _MOST_FILES)
+        targets = paths or ([result.id for result in failed] if is_named else ())
         commands.append(command_line("review", *_answers_from(typed), *targets, *typed.operator))
-    if verbose and inside:
-        commands.append(command_line("explain", inside[0].id, *typed.operator))
     commands += explain_commands(_error_codes(report))
-    drafts = sorted({result.file for result in report.results if result.code == "BK223"})
-    if drafts:
-        commands.append(command_line("capture", *drafts[:_MOST_DRAFTS], *typed.operator))
     return (commands or _programs_that_compare(report))[:_MOST_COMMANDS]
 
 
@@ -230,16 +217,7 @@ def after_run(
     if any(result.verdict in _WAITING for result in report.results):
         commands += _grade_commands(_result_files([*files, *kept_files]))
     commands += explain_commands(_error_codes(report))
-    if commands:
-        return commands[:_MOST_COMMANDS]
-    # suggest a gate if there are enough attempts to judge, and no threshold is set
-    metrics = report.suite.metrics if report.suite else ()
-    is_several = any(metric.name == "pass@3" and metric.value is not None for metric in metrics)
-    is_stated = any(metric.threshold is not None for metric in metrics)
-    results = _result_files(kept_files)
-    if not results or not is_several or is_stated or report.coverage.left_out:
-        return []
-    return [command_line("gate", results[0], "--preset", "staging")]
+    return commands[:_MOST_COMMANDS]
 
 
 def after_gate(
@@ -253,14 +231,10 @@ def after_gate(
     for gate in judged:
         failing = [result for result in gate.report.results if result.outcome in ("failed", "error")]
         if gate.state != "met" and failing:
-            # only a gate counts a baseline as a case
-            first = replace(failing[0], case=None) if _is_baseline(failing[0]) else failing[0]
+            first = failing[0]
+            if first.case is not None and not first.case.fingerprint:  # a baseline is a case for a gate only
+                first = replace(first, case=None)
             commands += show_commands([first], [place(gate.gate.suite)] if gate.gate.suite else None, place)
-        bounded = [metric for metric in gate.metrics if metric.threshold is not None]
-        unavailable = [metric for metric in bounded if metric.value is None]
-        if unavailable and not gate.gate.suite and not all(map(_is_baseline, gate.report.results)):
-            needed = max(k for _, k in ((metric_name(metric.name) or ("@", 3)) for metric in unavailable))
-            commands.append(command_line("run", "--attempts", str(needed), "-o", "results.json"))
     if any(result.verdict in _WAITING for gate in judged for result in gate.report.results):
         commands += _grade_commands(files)
     return list(dict.fromkeys(commands))[:_MOST_COMMANDS]
@@ -268,10 +242,6 @@ def after_gate(
 
 def _grade_commands(files: Sequence[str]) -> list[str]:
     return ["baselinekit grade", *(command_line("grade", "--finish", file) for file in files[:1])]
-
-
-def _is_baseline(result: Result) -> bool:
-    return result.case is None or not result.case.fingerprint
 
 
 def _result_files(paths: Iterable[str]) -> list[str]:

@@ -33,8 +33,7 @@ DEEPER = 16
 """Levels of nesting around an output, which itself may have the full depth."""
 
 _MOST_PROBLEMS = 20
-_NEWER = "a newer version may have written it: use that one"
-_HINT = "write it again: baselinekit compare -o results.json, or run -o results.json"
+_HINT = "use the version that wrote it, or write it again: baselinekit compare -o results.json"
 _STEP = lazy_pattern(r'\[(\d{1,18})\]|(?:\A|(?!\A)\.)(?:("(?:[^"\\]|\\.)*")|([^\W\d][\w-]*))')
 
 
@@ -251,20 +250,15 @@ def read(text: str, file: str) -> Report:
             problems = _contradictions(report, found.summary)
     elif isinstance(form, str) and form.startswith("baselinekit.results/"):
         message = f"has the format {form!r}, but this version reads {FORMAT!r}"
-        problems = [_wrong(("format",), message, "use the version that wrote it")]
+        problems = [_wrong(("format",), message)]
     else:
         at: Path = ("format",) if form is not None else ()
         problems = [_wrong(at, f"is not a result file: its `format` is not {FORMAT!r}")]
-    if shown := [_with_hint(problem) for problem in islice(problems, _MOST_PROBLEMS)]:
+    # people do not write result files by hand
+    if shown := [replace(problem, hint=_HINT) for problem in islice(problems, _MOST_PROBLEMS)]:
         raise InvalidInput(*place_problems(text, file, {0: shown}, JSON))
     assert report is not None
     return report
-
-
-def _with_hint(problem: Problem) -> Problem:
-    """Return the problem with what to do: people do not write result files by hand."""
-    is_good = problem.code == "BK130" or problem.hint.startswith("did you mean")
-    return problem if is_good else replace(problem, hint=_NEWER if problem.code == "BK103" else _HINT)
 
 
 def _contradictions(report: Report, summary: Summary) -> Iterator[Problem]:
@@ -292,5 +286,5 @@ def _contradictions(report: Report, summary: Summary) -> Iterator[Problem]:
             yield _wrong(("summary", outcome), message)
 
 
-def _wrong(at: Path, message: str, hint: str = _HINT) -> Problem:
-    return Problem("BK130", f"{render_path(at) if at else 'it'} {message}", hint, at=at)
+def _wrong(at: Path, message: str) -> Problem:
+    return Problem("BK130", f"{render_path(at) if at else 'it'} {message}", at=at)

@@ -22,80 +22,98 @@ from baselinekit.values.texts import count_noun, list_first
 
 _MOST_PLANS = 40
 _MOST_LINES = 20
+_MOST_LOST = 10
 _LONGEST = 40
 _RISK_COLOURS: dict[Risk, str] = {"low": "dim", "medium": "yellow", "high": "bold red"}
 _SIGN_COLOURS = {"-": "red", "+": "green", "@": "cyan"}
 _KINDS = {"value": "another value", "retyped": "another type", "order": "in another order"}
-_MOST_DIFF_LINES = 10_000
 
 Accepted = Sequence[Collection[int]]
 """For each plan the numbers of the selected changes."""
 
 
 def format_refresh(proposal: RefreshProposal, accepted: Accepted, style: Style) -> str:
-    """Format all that would change, in the order of the baselines; the same changes of many baselines come
-    first."""
+    """Format all that would change, in the order of the baselines. The same change in many baselines comes
+    first, and the same one in many rows is shown once; with `verbose`, every change by itself."""
+    groups, plans = () if style.verbose else proposal.groups, proposal.plans
     lines: list[str] = []
-    shared: set[tuple[int, int]] = set()
-    for group in () if style.verbose else proposal.groups:
+    shared: set[Member] = set()
+    for group in groups:
         members = [(n, number) for n, number in group.members if number in accepted[n]]
-        if len({n for n, _ in members}) >= differences.SHOWN_ONCE:
+        ids = list(dict.fromkeys(plans[n].baseline.id for n, _ in members))
+        if len(ids) >= differences.SHOWN_ONCE:
             shared.update(members)
-            lines += [*group_lines(group, members, proposal.plans, style), ""]
+            lines.append(style.paint(f"the same change in {len(ids):,} baselines", "bold"))
+            lines += change_lines([(plans[n], plans[n].changes[c]) for n, c in members], group.path, style)
+            lines += [style.paint(f"    {differences.name_baselines(ids)}", "cyan"), ""]
+    path_of = {member: group.path for group in groups for member in group.members}
     shown_count = 0
-    group_of = {member: number for number, group in enumerate(proposal.groups) for member in group.members}
-    for n, plan in enumerate(proposal.plans):
-        own_changes = [c for c in plan.changes if c.number in accepted[n] and (n, c.number) not in shared]
-        if not own_changes and not (plan.notes and accepted[n]) and not plan.ruled:
+    for n, plan in enumerate(plans):
+        own = [c for c in plan.changes if c.number in accepted[n] and (n, c.number) not in shared]
+        if not own and not (plan.notes and accepted[n]) and not plan.ruled:
             continue
         shown_count += 1
         if style.verbose or shown_count <= _MOST_PLANS:
-            kinds = [group_of.get((n, c.number), -1) for c in own_changes]
-            lines += [*plan_lines(plan, own_changes, () if style.verbose else kinds, style), ""]
+            with_paths = [(path_of.get((n, change.number), format_path(change)), change) for change in own]
+            lines += [*_plan_lines(plan, _bundles(with_paths), style), ""]
     if shown_count > _MOST_PLANS and not style.verbose:
         hidden = count_noun(shown_count - _MOST_PLANS, "more baseline")
         lines += [style.paint(f"… and {hidden} (-v shows them)", "dim"), ""]
     return format_lines(lines)
 
 
-def count_changes(plans: Sequence[RefreshPlan], accepted: Accepted) -> str:
-    """Return `12 changes in 3 baselines: 1 high, 11 low`."""
-    risks = [c.risk for n, plan in enumerate(plans) for c in plan.changes if c.number in accepted[n]]
-    counted = ", ".join(f"{risks.count(risk):,} {risk}" for risk in reversed(RISKS) if risk in risks)
-    rules = [len(plan.ruled) for plan in plans if plan.ruled]
-    parts = [f"{count_noun(sum(rules), 'rule')} in {count_noun(len(rules), 'baseline')}"] if rules else []
-    if risks or not rules:
-        number = count_noun(sum(map(bool, accepted)), "baseline")
-        parts.append(f"{count_noun(len(risks), 'change')} in {number}: {counted} risk")
-    return ", ".join(parts)
+def _bundles(changes: Sequence[tuple[str, Change]]) -> list[tuple[str, list[Change]]]:
+    """Return the changes in order; the same one in enough rows is one bundle, with the path of all."""
+    counts = Counter((path, change.kind) for path, change in changes)
+    bundles: dict[tuple[str, ...], list[Change]] = {}
+    for path, change in changes:
+        is_alone = counts[path, change.kind] < differences.SHOWN_ONCE
+        key = (format_path(change),) if is_alone else (path, change.kind)
+        bundles.setdefault(key, []).append(change)
+    return [(path, bundle) for (path, *_), bundle in bundles.items()]
 
 
-def change_lines(change: Change, style: Style, file: str = "") -> Iterator[str]:
-    """Yield one change: its place, kind and risk; then both sides, and the placeholders that would be
-    lost."""
-    yield _heading(format_path(change), change, change.risk, style)
-    yield from (f"    {style.paint(line.text, line.tone)}" for line in sides_of(change))
-    yield from lost_lines(change, style, file)
-    if change.note:
-        yield style.paint(f"    ({cut_line(change.note, 200)})", "dim")
-    yield from blocked_lines([change], style)
+def _plan_lines(
+    plan: RefreshPlan, bundles: Sequence[tuple[str, list[Change]]], style: Style
+) -> Iterator[str]:
+    """Yield the lines of one baseline."""
+    baseline, size, number = plan.baseline, len(plan.changes), sum(len(bundle) for _, bundle in bundles)
+    counted = count_noun(len(plan.ruled), "rule") if plan.ruled else count_noun(size, "change")
+    file = style.paint(one_line(baseline.source.file), "cyan")
+    shown_here = f", {number} of them here" if number < size and not plan.ruled else ""
+    yield f"{style.paint(one_line(baseline.id), 'bold')}   {file}   {counted}{shown_here}"
+    yield from (f"  {cut_line(line)}" for line in plan.ruled)
+    most = len(bundles) if style.verbose else _MOST_LINES
+    for path, bundle in bundles[:most]:
+        yield from change_lines([(plan, change) for change in bundle], path, style)
+    hidden_count = sum(len(bundle) for _, bundle in bundles[most:])
+    if hidden_count:
+        yield style.paint(f"  … and {count_noun(hidden_count, 'more change')} (-v shows them)", "dim")
+    for note in plan.notes:
+        yield f"  {style.paint('note', 'yellow')} {cut_line(note)}"
 
 
-def _heading(path: str, change: Change, risk: Risk, style: Style, places: str = "") -> str:
-    kind, painted = _KINDS.get(change.kind, change.kind), style.paint(f"{risk} risk", _RISK_COLOURS[risk])
-    return f"  {style.paint(one_line(path), 'bold')}  {kind}{places}, {painted}"
-
-
-def lost_lines(change: Change, style: Style, file: str) -> Iterator[str]:
-    for lost in change.lost:
-        place = f"{lost.file or file}:{lost.line}" if lost.line else lost.file or file
-        place_text = one_line(render(lost.path)) + (f" ({one_line(place)})" if place else "")
-        yield f"    {style.paint('loses', 'bold red')} {one_line(lost.text)} at {place_text}"
-
-
-def blocked_lines(changes: Sequence[Change], style: Style) -> Iterator[str]:
-    blocked = next((change.blocked for change in changes if change.blocked), None)
-    if blocked:
+def change_lines(members: Sequence[tuple[RefreshPlan, Change]], path: str, style: Style) -> Iterator[str]:
+    """Yield a change: its place, kind and risk, both sides, and the placeholders that would be lost. Of the
+    same change in several places: how often each pair of values occurs."""
+    changes = [change for _, change in members]
+    kind, risk = _KINDS.get(changes[0].kind, changes[0].kind), highest_risk(changes)
+    places = f" in {len(members):,} places" if len(members) > 1 else ""
+    painted = style.paint(f"{risk} risk", _RISK_COLOURS[risk])
+    yield f"  {style.paint(one_line(path), 'bold')}  {kind}{places}, {painted}"
+    for line in differences.variant_lines([*map(sides_of, changes)], " (-v shows them)"):
+        yield f"    {style.paint(line.text, line.tone)}"
+    lost_places = []
+    for plan, change in members:
+        for lost in change.lost:
+            file = lost.file or plan.baseline.source.file
+            place = one_line(f"{file}:{lost.line}" if lost.line else file)
+            lost_places.append(f"{one_line(lost.text)} at {one_line(render(lost.path))} ({place})")
+    word = style.paint("loses", "bold red")
+    yield from (f"    {word} {line}" for line in first_of(lost_places, _MOST_LOST))
+    for note in dict.fromkeys(change.note for change in changes if change.note):
+        yield style.paint(f"    ({cut_line(note, 200)})", "dim")
+    if blocked := next((change.blocked for change in changes if change.blocked), None):
         yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(blocked.message)}"
 
 
@@ -114,83 +132,16 @@ def highest_risk(changes: Iterable[Change]) -> Risk:
     return max((change.risk for change in changes), key=RISKS.index)
 
 
-def plan_lines(
-    plan: RefreshPlan, changes: Sequence[Change], kinds: Sequence[int], style: Style
-) -> Iterator[str]:
-    """Yield the lines of one baseline. `kinds`: the group of each change, so that a key missing in every row
-    is shown once and hides nothing else; if empty, every change is shown."""
-    baseline, size = plan.baseline, len(plan.changes)
-    counted = count_noun(len(plan.ruled), "rule") if plan.ruled else count_noun(size, "change")
-    file = style.paint(one_line(baseline.source.file), "cyan")
-    shown_here = f", {len(changes)} of them here" if len(changes) < size and not plan.ruled else ""
-    yield f"{style.paint(one_line(baseline.id), 'bold')}   {file}   {counted}{shown_here}"
-    yield from (f"  {cut_line(line)}" for line in plan.ruled)
-    bundles = _bundles(changes, kinds)
-    most = _MOST_LINES if kinds else len(bundles)
-    for bundle in bundles[:most]:
-        if len(bundle) == 1:
-            yield from change_lines(bundle[0], style, baseline.source.file)
-        else:
-            yield from bundle_lines(bundle, style, baseline.source.file)
-    hidden_count = sum(map(len, bundles[most:]))
-    if hidden_count:
-        yield style.paint(f"  … and {count_noun(hidden_count, 'more change')} (-v shows them)", "dim")
-    for note in plan.notes:
-        yield f"  {style.paint('note', 'yellow')} {cut_line(note)}"
-
-
-def group_lines(
-    group: changes.Group, members: Sequence[tuple[int, int]], plans: Sequence[RefreshPlan], style: Style
-) -> Iterator[str]:
-    """Yield the same change in many baselines: how often each pair of values occurs, and where."""
-    ids = list(dict.fromkeys(plans[n].baseline.id for n, _ in members))
-    changes = [plans[n].changes[number] for n, number in members]
-    yield style.paint(f"the same change in {len(ids):,} baselines", "bold")
-    yield _heading(group.path, changes[0], highest_risk(changes), style)
-    for line in differences.variant_lines([sides_of(change) for change in changes], " (-v shows them)"):
-        yield f"    {style.paint(line.text, line.tone)}"
-    lost = sum(len(change.lost) for change in changes)
-    if lost:
-        example = one_line(next(change.lost[0] for change in changes if change.lost).text)
-        yield f"    {style.paint('loses', 'bold red')} {count_noun(lost, 'placeholder')}, as {example}"
-    yield from blocked_lines(changes, style)
-    yield style.paint(f"    {differences.name_baselines(ids)}", "cyan")
-
-
-def _bundles(changes: Sequence[Change], kinds: Sequence[int]) -> list[list[Change]]:
-    """Return the changes in order; those of one kind are bundled if there are enough of them and each fits on
-    one line. Keys that came or went in two rows are enough, as when one was renamed."""
-    kind_of = {
-        change.number: kind
-        for change, kind in zip(changes, kinds, strict=bool(kinds))
-        if not change.note
-        and not any(isinstance(side, str) and "\n" in side for side in (change.before, change.after))
-    }
-    counts = Counter(kind_of.values())
-    bundles: dict[tuple[int, int], list[Change]] = {}
-    for change in changes:
-        kind = kind_of.get(change.number, -1)
-        is_key = change.kind in ("added", "removed") and change.path and isinstance(change.path[-1], str)
-        is_alone = kind < 0 or counts[kind] < (2 if is_key else differences.SHOWN_ONCE)
-        bundles.setdefault((kind, change.number if is_alone else -1), []).append(change)
-    return list(bundles.values())
-
-
-def bundle_lines(changes: Sequence[Change], style: Style, file: str) -> Iterator[str]:
-    """Yield the same change in many rows: one line for each, and the placeholders that would be lost."""
-    steps = ("[*]" if isinstance(step, int) else f".{render((step,))}" for step in changes[0].path)
-    path = "".join(steps).removeprefix(".")
-    yield _heading(path, changes[0], highest_risk(changes), style, f" in {len(changes):,} places")
-    for change in changes[:_MOST_LINES]:
-        sides = sides_of(change)
-        start = 2 * (len(sides) > 1)
-        parts = [style.paint(cut_to_width(line.text[start:], _LONGEST), line.tone) for line in sides]
-        yield f"    {one_line(format_path(change))}  {' -> '.join(parts)}"
-    if len(changes) > _MOST_LINES:
-        yield style.paint(f"    … and {len(changes) - _MOST_LINES:,} more (-v shows them)", "dim")
-    for change in changes:
-        yield from lost_lines(change, style, file)
-    yield from blocked_lines(changes, style)
+def count_changes(plans: Sequence[RefreshPlan], accepted: Accepted) -> str:
+    """Return `12 changes in 3 baselines: 1 high, 11 low`."""
+    risks = [c.risk for n, plan in enumerate(plans) for c in plan.changes if c.number in accepted[n]]
+    counted = ", ".join(f"{risks.count(risk):,} {risk}" for risk in reversed(RISKS) if risk in risks)
+    rules = [len(plan.ruled) for plan in plans if plan.ruled]
+    parts = [f"{count_noun(sum(rules), 'rule')} in {count_noun(len(rules), 'baseline')}"] if rules else []
+    if risks or not rules:
+        number = count_noun(sum(map(bool, accepted)), "baseline")
+        parts.append(f"{count_noun(len(risks), 'change')} in {number}: {counted} risk")
+    return ", ".join(parts)
 
 
 def format_refresh_json(
@@ -282,12 +233,8 @@ def _lines(text: str) -> list[str]:
 
 
 def format_file_diff(rewritten: changes.Rewritten, style: Style) -> str:
-    """Format the diff for a screen, in colours and without control characters, up to a limit. `git apply`
-    refuses a diff that was cut."""
+    """Format the diff for a screen, in colours and without control characters."""
     lines = unified_file(rewritten)
-    hidden_count = len(lines) - _MOST_DIFF_LINES
-    if hidden_count > 0:
-        lines[_MOST_DIFF_LINES:] = [f"… and {count_noun(hidden_count, 'more line')} of {rewritten.file}"]
     painted = [style.paint(escape_controls(line), "bold") for line in lines[:2]]
     painted += [style.paint(escape_controls(line), _SIGN_COLOURS.get(line[:1], "")) for line in lines[2:]]
     return "".join(f"{line}\n" for line in painted)
@@ -299,33 +246,21 @@ def format_file_diff(rewritten: changes.Rewritten, style: Style) -> str:
 DONE = dict(zip(changes.VERBS, ("accepted", "rejected", "skipped", "placeholder", "ignored"), strict=True))
 _VERB_COLOURS = dict(zip(changes.VERBS, ("green", "red", "yellow", "green", "cyan"), strict=True))
 _KEYS = {
-    "a": "accept",
-    "r": "reject",
-    "s": "skip",
-    "m": "one by one",
-    "p": "placeholder",
-    "g": "ignore",
-    "d": "diff",
-    "i": "info",
-    "u": "undo",
-    "?": "help",
-    "q": "quit",
+    "a": ("accept", "the baseline takes the new value"),
+    "r": ("reject", "the baseline stays as it is, and will fail again"),
+    "s": ("skip", "it stays pending"),
+    "m": ("one by one", "decide about the members of a group"),
+    "p": ("placeholder", "put one there"),
+    "g": ("ignore", "this path from now on"),
+    "d": ("diff", "of the file, with the values in full"),
+    "i": ("info", "recipe, capture, environment"),
+    "u": ("undo", "the last decision"),
+    "?": ("help", "this list"),
+    "q": ("quit", "asks whether to keep the decisions"),
+    "A R S": ("all", "accept, reject or skip all that remain (asks first)"),
+    "Ctrl-C": ("stop", "nothing is written"),
 }
 _KEY_OF_GROUPS = "m"
-_HELP = (
-    ("a", "accept: the baseline takes the new value"),
-    ("r", "reject: the baseline stays as it is, and will fail again"),
-    ("s", "skip: it stays pending"),
-    ("A R S", "the same for all that remain (asks first)"),
-    ("p", "put a placeholder there"),
-    ("g", "ignore this path from now on"),
-    ("m", "decide about the members of a group one by one"),
-    ("d", "the diff of the file, with the values in full"),
-    ("i", "recipe, capture, environment"),
-    ("u", "undo the last decision"),
-    ("q", "quit: asks whether to keep the decisions"),
-    ("Ctrl-C", "stop: nothing is written"),
-)
 _SAMPLES = 3
 _LEAST_ROWS = 8
 
@@ -335,8 +270,11 @@ def format_screen(scene: Scene, style: Style, rows: int) -> list[str]:
     columns = max(20, style.width - 1)
     lines: Iterable[str] = _question_lines(scene, style)
     if scene.help:
-        widest = max(len(key) for key, _ in _HELP)
-        lines = [f"  {style.paint(f'{key:<{widest}}', 'bold')}  {text}" for key, text in _HELP]
+        widest = max(map(len, _KEYS))
+        lines = [
+            f"  {style.paint(f'{key:<{widest}}', 'bold')}  {word}: {text}"
+            for key, (word, text) in _KEYS.items()
+        ]
     body, tail = (
         [cut_to_width(line, columns) for line in part]
         for part in (("", *lines), _footer_lines(scene, style, columns))
@@ -359,31 +297,17 @@ def _question_lines(scene: Scene, style: Style) -> Iterator[str]:
     yield f"{scene.number} of {scene.of}  {id}  {style.paint(one_line(context.place), 'cyan')}"
     yield style.paint(f"  {cut_line(context.target)}", "dim")
     yield ""
-    yield from change_lines(change, style, plan.baseline.source.file)
-    if len(scene.members) > 1:
-        yield from _other_member_lines(scene.members, style)
+    yield from change_lines(scene.members, format_path(change), style)
+    if others := scene.members[1:]:
+        is_one = all(other.baseline.id == plan.baseline.id for other, _ in others)
+        names = [one_line(format_path(one) if is_one else other.baseline.id) for other, one in others]
+        yield style.paint(f"  also in {list_first(names, _SAMPLES)} (m: one by one)", "yellow")
     for note in plan.notes:
         yield f"  {style.paint('note', 'yellow')} {cut_line(note)}"
     if scene.info:
         widest = max((len(name) for name, _ in context.facts), default=0)
         for name, text in context.facts:
             yield f"  {style.paint(f'{one_line(name):<{widest}}', 'dim')}  {cut_line(text)}"
-
-
-def _other_member_lines(members: Sequence[tuple[RefreshPlan, Change]], style: Style) -> Iterator[str]:
-    """Yield the other changes of the same kind: whether their values are the same, and where they are."""
-    (_, first), *others = members
-    ids = {plan.baseline.id for plan, _ in members}
-    names = [one_line(format_path(one) if len(ids) == 1 else plan.baseline.id) for plan, one in others]
-    if all((change.before, change.after) == (first.before, first.after) for _, change in others):
-        yield style.paint(f"  the same in {list_first(names, _SAMPLES)} (m: one by one)", "yellow")
-    else:
-        yield style.paint(f"  and {len(others):,} of this kind (m: one by one)", "yellow")
-        lines = [f"{name}  {_format_sides(one)}" for name, (_, one) in zip(names, others, strict=True)]
-        yield from (f"    {line}" for line in first_of(lines, _SAMPLES))
-    risk = highest_risk([change for _, change in members])
-    if risk != first.risk:
-        yield f"    {style.paint(f'{risk} risk', 'bold red')} among them"
 
 
 def _format_sides(change: Change) -> str:
@@ -402,15 +326,13 @@ def _footer_lines(scene: Scene, style: Style, columns: int) -> Iterator[str]:
         yield style.paint(cut_line(scene.said), "yellow")
     if scene.dialog is None:
         is_group = len(scene.members) > 1
-        keys = [(key, word) for key, word in _KEYS.items() if is_group or key != _KEY_OF_GROUPS]
+        shown = (key for key in _KEYS if len(key) == 1 and (is_group or key != _KEY_OF_GROUPS))
+        keys = [(key, _KEYS[key][0]) for key in shown]
         yield from _key_lines(keys, style, columns)
     elif scene.dialog.typed is not None:
         yield cut_line(scene.dialog.question)
         yield from _key_lines([("Enter", "take it"), ("Esc", "leave")], style, columns)
-        typed = end = one_line(scene.dialog.typed)  # its end is shown, where the next character goes
-        while wording.width(end) > columns - (3 if end == typed else 4):
-            end = end[1:]
-        yield f"> {end}" if end == typed else f"> …{end}"
+        yield f"> {one_line(scene.dialog.typed)[3 - columns :]}"  # its end, where the next character goes
     else:
         dialog = scene.dialog
         yield from wording.wrap_lines(one_line(dialog.question).split(" "), columns, " ")
@@ -422,10 +344,8 @@ def _footer_lines(scene: Scene, style: Style, columns: int) -> Iterator[str]:
 
 
 def _key_lines(keys: Sequence[tuple[str, str]], style: Style, columns: int) -> Iterable[str]:
-    """Return the keys with their words; only the keys if the words do not fit on two lines."""
     words = [f"{style.paint(key, 'bold')} {one_line(word)}" for key, word in keys]
-    lines = list(wording.wrap_lines(words, columns))
-    return lines if len(lines) <= 2 else [" ".join(style.paint(key, "bold") for key, _ in keys)]
+    return wording.wrap_lines(words, columns)
 
 
 def describe_decision(
@@ -449,33 +369,19 @@ def count_verbs(counts: Mapping[Verb, int], style: Style) -> str:
 def format_pending(
     proposal: RefreshProposal, style: Style, again: Sequence[str] = (), operator: Sequence[str] = ()
 ) -> str:
-    """Format all pending changes, each with its command, or of many only one command for each baseline, and
-    the commands for all. `again`: what was typed behind `review`, of it `operator` about the project."""
+    """Format all pending changes, and the commands that accept them: of each baseline that needs no question,
+    and of all. `again`: what was typed behind `review`, of it `operator` about the project."""
     plans = proposal.plans
     if not plans:
         return "nothing is pending\n" if not proposal.refusals else ""
-    is_full = sum(len(plan.changes) for plan in plans) <= _MOST_LINES
-    lines = [f"pending: {count_changes(plans, [range(len(plan.changes)) for plan in plans])}", ""]
-    for plan in plans[:_MOST_PLANS]:
-        baseline, size = plan.baseline, len(plan.changes)
-        number = f"   {size:,} changes" if size > 1 and not is_full else ""
-        file = style.paint(one_line(baseline.source.file), "cyan")
-        lines.append(f"{style.paint(one_line(baseline.id), 'bold')}   {file}{number}")
-        for change in plan.changes if is_full else ():
-            lines += change_lines(change, style, baseline.source.file)
-            if size > 1 and is_free(change) and change.part == "output":
-                lines.append(f"    {one_line(accept_command(plan, (change,), operator))}")
-        if all(map(is_free, plan.changes)):
-            lines.append(f"  {one_line(accept_command(plan, None, operator))}")
-        if is_full:
-            lines.append("")
-    if len(plans) > _MOST_PLANS:
-        lines.append(f"… and {len(plans) - _MOST_PLANS:,} more baselines")
-    if lines[-1]:
-        lines.append("")
-    if len(plans) > 1 and all(is_free(change) for plan in plans for change in plan.changes):
-        everything = [] if len(again) > len(operator) else ["--all-failed"]
-        lines.append(f"all of it: {command_line('refresh', *everything, *again, '--yes')}")
+    everything = [range(len(plan.changes)) for plan in plans]
+    lines = [f"pending: {count_changes(plans, everything)}", ""]
+    lines += format_refresh(proposal, everything, style).splitlines()
+    free = [plan for plan in plans if all(map(is_free, plan.changes))]
+    lines += first_of([one_line(accept_command(plan, None, operator)) for plan in free], _MOST_PLANS)
+    if len(plans) > 1 and len(free) == len(plans):
+        chosen = [] if len(again) > len(operator) else ["--all-failed"]
+        lines.append(f"all of it: {command_line('refresh', *chosen, *again, '--yes')}")
     command = command_line("review", *again)
     lines.append(f"one by one: {command} (in a terminal)")
     lines.append(f"by a program: {command} --json, then {command} --decide FILE")

@@ -2,7 +2,7 @@
 weakens (`--base`), the comparison with an earlier run (`--compare-to`), metrics, judges, recommendations."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from baselinekit.escape import one_line
 from baselinekit.metrics import wilson
@@ -10,10 +10,9 @@ from baselinekit.model import results
 from baselinekit.model.grades import Agreement, Outcome
 from baselinekit.model.results import BaselineChanges, EarlierComparison, Metric, Report, Result
 from baselinekit.model.values import Json
-from baselinekit.report.blocks import Cell, Heading, Interval, Note, Tone, Words, table
-from baselinekit.report.confusion import class_figures, classes_blocks, classes_documents
+from baselinekit.report.blocks import Block, Cell, Heading, Note, Table, Tone, table
+from baselinekit.report.confusion import classes_blocks, classes_documents
 from baselinekit.report.resultfile import written
-from baselinekit.report.wording import first_of
 from baselinekit.values.texts import list_first
 
 RATE = "pass rate"
@@ -22,41 +21,36 @@ WEAKENED = "weakened"
 
 _MOST_UNCOVERED = 10
 _MOST_NAMED = 20
+_MOST_IDS = 3
 _CHANGES: dict[str, Tone] = {"removed": "failed", "loosened": "unscored", "changed": "", "added": "passed"}
 _NOTABLE: dict[str, Tone] = {"regressed": "failed", "improved": "passed", "insufficient evidence": "unscored"}
-_STATES = {
-    "not calibrated": "it has not been measured",
-    "another judge": "it was measured for another judge",
-    "another rubric": "it was measured for another judge or rubric",
-    "other labels": "its labels have changed since it was measured",
-}
 
 
-def page_blocks(report: Report) -> Iterator[Words]:
-    """Yield what a page states besides the results."""
-    yield from metric_blocks(report)
-    yield from beside_blocks(report)
-    if report.earlier is not None:
-        for label, ids in (("new", report.earlier.added), ("gone", report.earlier.gone)):
-            if ids:
-                yield Note(f"{label}: {list_first(ids, _MOST_NAMED)}")
-
-
-def beside_blocks(report: Report) -> Iterator[Words]:
-    """Yield what every form states besides the results and the metrics."""
+def run_blocks(report: Report, in_full: bool = True) -> Iterator[Block]:
+    """Yield what every form states besides the results. `in_full`: with every metric that has a value."""
+    yield from metric_blocks(report, in_full)
     for judge in report.suite.judges if report.suite else ():
         if judge.agreement is not None:
             yield Note(f"judge {one_line(judge.model)}: {describe_agreement(judge.agreement)}")
         else:
-            state = _STATES.get(judge.state, _STATES["not calibrated"])
-            words = f"judge {one_line(judge.model)}: {state} ({one_line(judge.file)}): baselinekit calibrate"
-            yield Note(words, "unscored")
+            state = f"not measured with this rubric and these labels ({one_line(judge.file)})"
+            yield Note(f"judge {one_line(judge.model)}: {state}: baselinekit calibrate", "unscored")
     yield from classes_blocks(report)
     yield from earlier_blocks(report.earlier)
     yield from weakened_blocks(report.against)
 
 
-def weakened_blocks(against: BaselineChanges | None) -> Iterator[Words]:
+def skipped_blocks(report: Report) -> Iterator[Note]:
+    """Yield each reason why cases did not run, with their ids."""
+    ids_of: dict[str, list[str]] = {}
+    for case in report.results:
+        if case.outcome == "skipped" and case.reason and not case.code:
+            ids_of.setdefault(case.reason, []).append(case.id)
+    for reason, ids in ids_of.items():
+        yield Note(f"skipped {len(ids):,}: {reason} ({list_first(ids, _MOST_IDS)})", "skipped")
+
+
+def weakened_blocks(against: BaselineChanges | None) -> Iterator[Block]:
     """Yield `against main (96e676b1a2b3): 1 removed, 2 loosened, 1 added`, and the baselines that changed,
     the worst first, for the person who approves the change."""
     if against is None:
@@ -110,17 +104,17 @@ def describe_agreement(agreement: Agreement) -> str:
     agreed = agreement.both + agreement.neither
     text = f"agrees with people on {agreed:,} of {agreement.decided:,} (accuracy {accuracy}, kappa {kappa}; "
     text += f"passes {agreement.only_judge:,} that they fail, fails {agreement.only_human:,} that they pass"
-    replies = "reply" if agreement.undecided == 1 else "replies"
-    return text + (f"; {agreement.undecided:,} {replies} unusable)" if agreement.undecided else ")")
+    return text + (f"; {agreement.undecided:,} unusable)" if agreement.undecided else ")")
 
 
-def earlier_blocks(earlier: EarlierComparison | None) -> Iterator[Words]:
+def earlier_blocks(earlier: EarlierComparison | None) -> Iterator[Block]:
     """Yield `compared to eval-20240120-143052: 1 regressed, 2 improved, 10 unchanged`, which cases changed
     since that run, and whether the total did."""
     if earlier is None:
         return
-    counts = [*_count_verdicts(earlier), ("new", len(earlier.added)), ("gone", len(earlier.gone))]
-    counted = ", ".join(f"{number:,} {word}" for word, number in counts if number)
+    counts: dict[str, int] = {verdict: len(earlier.those(verdict)) for verdict in results.VERDICTS}
+    counts |= {"new": len(earlier.added), "gone": len(earlier.gone)}
+    counted = ", ".join(f"{number:,} {word}" for word, number in counts.items() if number)
     yield Heading(f"compared to {one_line(earlier.run)}: {counted or 'no case in common'}")
     metrics = []
     for metric in earlier.metrics:
@@ -131,7 +125,7 @@ def earlier_blocks(earlier: EarlierComparison | None) -> Iterator[Words]:
         metrics.append((Cell(metric.name, is_code=True), *shares, *counts_of_pairs, *chances, verdict))
     if metrics:
         heads = ("metric", "before", "now", "lost", "won", "pairs", "p", "p after Holm", "verdict")
-        yield table(heads, metrics, "Over the cases that can be compared: exact McNemar", figures=True)
+        yield table(heads, metrics, figures=True)
     cases = [
         (
             Cell(case.verdict, tone),
@@ -145,8 +139,7 @@ def earlier_blocks(earlier: EarlierComparison | None) -> Iterator[Words]:
         if case.verdict == verdict
     ]
     if cases:
-        case_heads = ("verdict", "case", "passed", "exact Fisher", "why")
-        yield table(case_heads, cases, "Attempts that passed, of those decided")
+        yield table(("verdict", "case", "attempts passed", "exact Fisher", "why"), cases)
     reasons = Counter(case.why for case in earlier.those("not comparable"))
     for reason, number in reasons.items():
         yield Note(f"{number:,} not comparable: {reason}")
@@ -155,10 +148,9 @@ def earlier_blocks(earlier: EarlierComparison | None) -> Iterator[Words]:
         yield Note(f"compare them anyway: {' '.join(across)}", "dim")
     if any(case.chance is not None for case in earlier.those("insufficient evidence")):
         yield Note("more attempts tell more: --attempts 5, in both runs", "dim")
-
-
-def _count_verdicts(earlier: EarlierComparison) -> list[tuple[str, int]]:
-    return [(verdict, len(earlier.those(verdict))) for verdict in results.VERDICTS]
+    for label, ids in (("new", earlier.added), ("gone", earlier.gone)):
+        if ids:
+            yield Note(f"{label}: {list_first(ids, _MOST_NAMED)}")
 
 
 def verdicts_by_id(report: Report) -> dict[str, str]:
@@ -166,56 +158,60 @@ def verdicts_by_id(report: Report) -> dict[str, str]:
     return {case.id: case.verdict for case in report.earlier.cases} if report.earlier else {}
 
 
-def metric_blocks(report: Report) -> Iterator[Words]:
-    """Yield the metrics with a value or a threshold, and why a run failed although these are met."""
+def metric_blocks(report: Report, in_full: bool = True) -> Iterator[Block]:
+    """Yield the metrics that have a threshold or a value, and why a run failed although its thresholds are
+    met. Otherwise than `in_full`, a run with one attempt for each case has only pass@1, as the other values
+    follow from it."""
     metrics = report.suite.metrics if report.suite else ()
-    metrics = tuple(metric for metric in metrics if metric.value is not None or metric.threshold is not None)
-    if not metrics:
-        return
-    yield Heading("Metrics")
-    rows = []
+    in_full = in_full or any(metric.name == "pass@1" and metric.view != "per case" for metric in metrics)
+    shown = []
     for metric in metrics:
-        interval = None
-        if metric.value is not None and metric.low is not None and metric.high is not None:
-            interval = Interval(metric.value, metric.low, metric.high, metric.threshold)
-        rows.append(
-            (
-                Cell(metric.name, is_code=True),
-                metric.basis,
-                Cell("none", "dim") if metric.value is None else f"{metric.value:.3f}",
-                Cell(format_interval(metric), drawn=interval),
-                f"{metric.count:,}" if metric.count else "",
-                "" if metric.threshold is None else f"{metric.threshold:g}",
-                status_cell(metric),
-            )
-        )
-    heads = ("metric", "view", "value", "95 % interval", "counted", "at least", "status")
-    yield table(heads, rows, "Per case: the mean over the cases. Pooled: all attempts together.", True)
-    for metric in metrics:
-        if metric.value is None:
-            yield Note(f"{metric.name} is not available: {metric.why}", "dim")
-    yield from map(Note, describe_uncovered(report))
-
-
-def status_cell(metric: Metric) -> Cell:
-    return Cell({True: "PASS", False: "FAIL", None: ""}[metric.met], "passed" if metric.met else "failed")
-
-
-def format_interval(metric: Metric) -> str:
-    """Return `0.512 to 0.961`, or nothing if the metric has no interval."""
-    return "" if metric.low is None or metric.high is None else f"{metric.low:.3f} to {metric.high:.3f}"
-
-
-def describe_uncovered(report: Report) -> list[str]:
-    """Return why the run failed although its thresholds are met: a line for each failure, up to a number."""
-    lines = []
-    for result in report.uncovered if report.thresholds else ():
+        has_value = metric.value is not None and (in_full or metric.name == "pass@1")
+        if has_value or metric.threshold is not None:
+            shown.append(metric)
+    yield from metric_table(shown)
+    for result in report.uncovered[:_MOST_UNCOVERED] if report.thresholds else ():
         if result.case is None or result.case.eval_type == "regression":
             why = f"no threshold covers a failing regression ({one_line(result.criticality or 'medium')})"
         else:
             why = "no threshold states how many cases may fail: add one of the pass rate"
-        lines.append(f"{one_line(result.id)} failed: {why}")
-    return [*first_of(lines, _MOST_UNCOVERED)]
+        yield Note(f"not met: {one_line(result.id)} failed: {why}", "failed")
+
+
+def metric_table(metrics: Sequence[Metric]) -> Iterator[Table]:
+    """Yield a table of metrics beside their thresholds, if there are any."""
+    rows = []
+    for metric in metrics:
+        has_interval = metric.low is not None and metric.high is not None
+        rows.append(
+            (
+                Cell(metric.name, is_code=True),
+                _format_value(metric),
+                "" if metric.threshold is None else f"{metric.threshold:.9g}",
+                Cell(
+                    {True: "PASS", False: "FAIL", None: ""}[metric.met], "passed" if metric.met else "failed"
+                ),
+                f"{metric.low:.3f} to {metric.high:.3f}" if has_interval else "",
+                f"{metric.count:,}" if metric.count else "",
+                metric.why if metric.value is None else metric.basis,
+            )
+        )
+    if rows:
+        heads = ("Metric", "Value", "Threshold", "Status", "95 % interval", "Counted", "Note")
+        yield table(heads, rows, figures=True)
+
+
+def _format_value(metric: Metric) -> str:
+    """Format the value with three digits; with more if they are needed to see on which side of its threshold
+    it is."""
+    if metric.value is None:
+        return "not available"
+    text = f"{metric.value:.3f}"
+    for digits in range(4, 10):
+        if metric.threshold is None or (float(text) >= metric.threshold) == bool(metric.met):
+            break
+        text = f"{metric.value:.{digits}f}"
+    return text
 
 
 def suite_title(report: Report) -> str:
@@ -249,16 +245,3 @@ def metric_facts(metric: Metric) -> dict[str, Json]:
     names = ("view", "value", "low", "high", "count", "threshold", "met")
     facts = {name: getattr(metric, name) for name in names}
     return facts | {name: value for name in ("estimator", "why") if (value := getattr(metric, name))}
-
-
-def list_figures(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield names and values, for forms that have properties."""
-    for metric in report.suite.metrics if report.suite else ():
-        if metric.value is not None:
-            interval = f" ({format_interval(metric)})" if format_interval(metric) else ""
-            yield f"{metric.name} ({metric.basis})", f"{metric.value:.3f}{interval}"
-    yield from class_figures(report)
-    if report.earlier is not None:
-        yield "compared_to", report.earlier.run
-        for verdict, number in _count_verdicts(report.earlier):
-            yield verdict.replace(" ", "_"), str(number)

@@ -21,6 +21,7 @@ from baselinekit.values.texts import count_noun, list_first
 
 _SMALL_SUM = Decimal("0.1")
 _SHORT_TIME = 0.1
+_MOST_CHANGES = 10
 _COMMIT = lazy_pattern("[0-9a-f]{40,64}")
 
 
@@ -160,13 +161,12 @@ def from_repository(report: Report) -> Report:
     return replace(report, results=results, against=against)
 
 
-def describe_drift(result: Result) -> tuple[list[tuple[str, Json, Json]], str]:
-    """Return the environment values that changed since the capture; and the git values in one line, since
-    every commit changes them."""
-    drifts = [(name, *sides) for name, sides in sorted(result.environment_drift.items())]
-    of_git = [drift for drift in drifts if drift[0].startswith("git.")]
-    commits = ", ".join(f"{short(name)} {_commit(was)} -> {_commit(now)}" for name, was, now in of_git)
-    return [drift for drift in drifts if drift not in of_git], commits
+def describe_drift(result: Result) -> str:
+    """Return `changed since capture: git.commit 96e676b1a2b3 -> 6654db698d1a, python 3.11 -> 3.12`, or
+    nothing."""
+    drift = sorted(result.environment_drift.items())
+    changes = [f"{short(name)} {_commit(was)} -> {_commit(now)}" for name, (was, now) in drift]
+    return f"changed since capture: {list_first(changes, _MOST_CHANGES)}" if changes else ""
 
 
 def _commit(value: Json) -> str:
@@ -177,11 +177,6 @@ def _commit(value: Json) -> str:
 def count_differences(result: Result) -> int:
     """Return how many differences there are, including those that were not kept."""
     return max(result.difference_count, len(result.differences))
-
-
-def describe_unshown(number: int) -> str:
-    """Return `… and 2 more differences`."""
-    return f"… and {count_noun(number, 'more difference')}"
 
 
 def describe_repeats(result: Result) -> str:

@@ -122,27 +122,6 @@ def test_items_end_at_once_after_ctrl_c(tmp_path: Path, workers: list[str]) -> N
     assert service.paths[-1] == "/slow/1"
 
 
-def test_items_after_a_timeout_judge_the_others(tmp_path: Path) -> None:
-    """As pytest-timeout does: what is raised in the middle is the error of that one."""
-    conftest = (
-        "import signal, pytest\n"
-        "def ended(number, frame): pytest.fail('too slow', pytrace=False)\n"
-        "signal.signal(signal.SIGALRM, ended)\n"
-        "def pytest_runtest_setup(item): signal.setitimer(signal.ITIMER_REAL, 1.0)\n"
-        "def pytest_runtest_teardown(item): signal.setitimer(signal.ITIMER_REAL, 0)\n"
-    )
-    with Service() as service:
-        lay(tmp_path, service.url, a=READS.format(n=1).replace("/read", "/slow"), b=READS.format(n=2))
-        (tmp_path / "conftest.py").write_text(conftest, "utf-8")
-        with started(tmp_path, "-rA") as process:
-            while service.paths[-1:] != ["/read/2"] and process.poll() is None:
-                time.sleep(0.05)
-            service.let_go.set()
-            shown, _ = process.communicate(timeout=60)
-    assert "1 passed, 1 error" in shown
-    assert "too slow" in shown
-
-
 def test_conftest_of_each_worker_sets_the_base_url(tmp_path: Path) -> None:
     """In each process its own, which fixtures could not: they are for tests."""
     conftest = (

@@ -93,7 +93,7 @@ def test_prune_in_a_run_of_everything_removes_what_no_worker_used(tmp_path: Path
     assert NONE_REMOVED in project.run(*words.split(), "--baseline-prune")
     project.write("test_a.py", TESTS.replace("range(8)", "range(7)").replace("test_one", "test_new"))
     printed = project.run(*words.split(), "--baseline-prune")
-    assert "1 baseline that no test used was removed:" in printed
+    assert "1 baseline used by no test (removed):" in printed
     assert re.search(r"^  baselines/test_a/TestIt.test_one.yaml: .* is gone$", printed, re.MULTILINE)
     assert len(project.files()) == 11
 

@@ -103,7 +103,7 @@ def test_gate_with_results_judges_them_and_runs_nothing(project: Path, gate: Gat
     report = json.loads(gate(0, "trigger.yaml", "r.json", "--json", "--warn", "-o", "x.md")[0])
     (found,) = report["gates"]
     assert (report["exit_code"], found["state"], found["blocking"]) == (0, "not met", False)
-    assert "| `pass@1` | 0.00 | 1.00 | FAIL |" in (project / "x.md").read_text()
+    assert "| `pass@1` | 0.000 | 1 | FAIL |" in (project / "x.md").read_text()
 
 
 @pytest.mark.slow

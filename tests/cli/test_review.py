@@ -239,6 +239,6 @@ def test_review_draws_for_the_size_of_the_terminal(folder: Path) -> None:
         tty.type("d", "q quit")
         assert "+++ b/baselines/one.yaml" in _screen(tty.output)
         tty.resize(12, 40)
-        tty.type("i", "a r s m p g d i u ? q")
+        tty.type("i", "u undo  ? help  q quit")
         tty.type("q", "left")
         assert tty.end() == 3

@@ -51,8 +51,8 @@ def test_compare_reports_failed_check_and_its_refresh_needs_allow_high_risk(proj
         model.version = 2
         printed = run(project, "compare", 1)
         assert "checks.not_contains" in printed
-        assert "note not_contains: 'In short' is in it" in printed
-        assert "note its text now: In short: the mill has two old wheels by the river." in printed
+        assert "note: not_contains: 'In short' is in it" in printed
+        assert "note: its text now: In short: the mill has two old wheels by the river." in printed
         assert "quality_scores" not in printed
         assert "high-risk" in run(project, "refresh mill --yes", 3)
         run(project, "refresh mill --yes --allow-high-risk")
@@ -70,7 +70,7 @@ def test_capture_and_refresh_refuse_a_score_below_the_least(project: Console) ->
         (project.folder / "mill.md").write_text(TEMPLATE + WORSE)
         printed = run(project, "compare", 1)
         assert "quality_scores.rubric" in printed
-        assert f"note its text now:{WORSE}" in printed
+        assert f"note: its text now:{WORSE}" in printed
         assert "medium risk" in run(project, "refresh mill --yes")
         assert "rubric: 4.1" in file.read_text()
         (project.folder / "mill.md").write_text(TEMPLATE + RUDE)

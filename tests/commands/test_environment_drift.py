@@ -27,7 +27,7 @@ def test_compare_that_fails_reports_what_changed_since_the_capture(project: Cons
         api.answers["/x"] = {"n": 3}
         changed = run(project, "compare", 1).split("changed since capture")[1]
     assert "git.commit " in changed
-    assert "release: one -> two" in changed
+    assert "release one -> two" in changed
     assert "place" not in changed
 
 

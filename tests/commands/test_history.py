@@ -63,8 +63,8 @@ def test_history_lists_kept_runs_with_scores(tmp_path: Path) -> None:
     assert [run.id for run in known.runs] == ["r1", "r2"]
     assert [item.id for item in known.trends] == ["a", "b"]
     assert known.trends[0].scores == {"tone": [4.0, 2.5]}
-    lines = history_lines(known, Style(), bars=True)
-    assert "score       tone: 4 at first, 2.5 now  █▁" in lines
+    lines = history_lines(known, Style())
+    assert "score       tone: 4 at first, 2.5 now" in lines
     assert "regression  2024-01-20T14:00:02Z  in run r2" in lines
     written = json.loads(history_json(history.load(str(tmp_path), ["a"])))
     tone = {"first": 4.0, "last": 2.5, "median": 3.25, "all": [4.0, 2.5]}
@@ -82,7 +82,7 @@ def test_history_without_a_file_or_with_a_broken_one_goes_on(tmp_path: Path) -> 
     known = history.load(str(tmp_path))
     assert [run.id for run in known.runs] == ["r2"]
     assert known.unreadable == (os.path.relpath(files[0], tmp_path),)
-    assert "cannot be read" in history_lines(known, Style(), bars=False)
+    assert "cannot be read" in history_lines(known, Style())
     files[0].unlink()
     assert history.load(str(tmp_path)).unreadable == ()
 
@@ -96,5 +96,5 @@ def test_history_escapes_markup_and_control_characters(tmp_path: Path) -> None:
         keep_results(str(tmp_path), f"2024-01-20T14:00:0{second}Z", json.dumps(raw).encode())
     known = history.load(str(tmp_path))
     assert "<script>alert" not in history_page(known)
-    shown = history_lines(known, Style(verbose=True), True) + history_page(known) + history_json(known)
+    shown = history_lines(known, Style(verbose=True)) + history_page(known) + history_json(known)
     assert "\x1b" not in shown

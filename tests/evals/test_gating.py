@@ -14,7 +14,7 @@ from baselinekit.evals.gating import RATE, judge, measure, read_thresholds
 from baselinekit.metrics import pass_at_k
 from baselinekit.model.evals import Gate, Suite
 from baselinekit.model.results import Coverage, Metric, Result
-from baselinekit.report.evalterminal import format_gates_markdown
+from baselinekit.report.gates import format_gates_markdown
 from baselinekit.structs import replace
 
 POOLED = "pooled attempts"

@@ -5,15 +5,13 @@ import asyncio
 import dataclasses
 import datetime
 import uuid
-from collections import UserString, deque
+from collections import deque
 from collections.abc import Callable
 from decimal import Decimal
 from ipaddress import ip_address
 from pathlib import PurePosixPath
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
-from zoneinfo import ZoneInfo
 
 import httpx
 import pydantic
@@ -97,9 +95,9 @@ def test_as_json_of_flask() -> None:
     assert as_json(client.get("/json").headers)["Content-Type"] == "application/json"
     from werkzeug.datastructures import Headers, MultiDict
 
-    assert as_json(MultiDict([("a", "1"), ("a", "2")])) == {"a": ["1", "2"]}
-    cookies = Headers([("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("X", "1")])
-    assert as_json(cookies) == {"Set-Cookie": ["a=1", "b=2"], "X": "1"}
+    pairs = [("a", "1"), ("a", "2"), ("b", "3")]
+    assert as_json(MultiDict(pairs)) == {"a": ["1", "2"], "b": ["3"]}
+    assert as_json(Headers(pairs)) == {"a": ["1", "2"], "b": "3"}
 
 
 def test_as_json_of_starlette() -> None:
@@ -248,15 +246,7 @@ def test_as_json_of_attrs() -> None:
 
 
 def test_as_json_of_the_standard_library() -> None:
-    import sqlite3
-
-    connection = sqlite3.connect(":memory:")
-    connection.row_factory = sqlite3.Row
-    row = connection.execute("select 1 as a, 'x' as b").fetchone()
-    connection.close()
-    assert as_json([row, SimpleNamespace(a=1)]) == [{"a": 1, "b": "x"}, {"a": 1}]
-    assert as_json([range(3), deque([1]), UserString("abc")]) == [[0, 1, 2], [1], "abc"]
-    assert as_json([ip_address("127.0.0.1"), ZoneInfo("UTC")]) == ["127.0.0.1", "UTC"]
+    assert as_json([range(3), deque([1]), ip_address("127.0.0.1")]) == [[0, 1, 2], [1], "127.0.0.1"]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 what is shown is what its terminal shows."""
 
 import json
-import sys
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
@@ -98,12 +97,9 @@ def test_items_show_a_difference_as_the_terminal_does(pytester: pytest.Pytester)
     assert "items.py" not in shown
 
 
-@pytest.mark.parametrize("args", [["--tb=line"], ["-p", "no:terminal"]])
-def test_items_have_the_same_outcomes_with_other_reports(
-    pytester: pytest.Pytester, args: Sequence[str]
-) -> None:
+def test_items_have_the_same_outcomes_without_a_terminal(pytester: pytest.Pytester) -> None:
     lay(pytester, ALL)
-    result = pytester.inline_run("--baselinekit", *args)
+    result = pytester.inline_run("--baselinekit", "-p", "no:terminal")
     passed, skipped, failed = result.listoutcomes()
     assert [len(passed), len(skipped), len(failed)] == [1, 1, 3]
 
@@ -231,24 +227,6 @@ def test_items_that_write_run_last(pytester: pytest.Pytester) -> None:
     result = run(pytester, "-v")
     lines = [line for line in result.outlines if "::" in line and "%]" in line]
     assert lines[-1].startswith("baselines/0.yaml::a-write ERROR")
-
-
-@pytest.mark.slow
-def test_items_read_environment_variables(pytester: pytest.Pytester) -> None:
-    """Also a configuration elsewhere, whose folder is the root then."""
-    text = "version: 1\nenvironments: {staging: {variables: {sum: 3}}}\n"
-    lay(pytester, {}, **{"there__baselinekit.yaml": text})
-    asks = PASSES.replace("input: {sum: 3}", 'input: {sum: "{{sum}}"}')
-    (pytester.path / "there" / "baselines").mkdir()
-    (pytester.path / "there" / "baselines" / "a.yaml").write_text(asks, "utf-8")
-    script = (
-        "import os, sys, pytest\n"
-        "os.environ['BASELINEKIT_CONFIG'] = 'there/baselinekit.yaml'\n"
-        "os.environ['BASELINEKIT_ENVIRONMENT'] = 'staging'\n"
-        "sys.exit(pytest.main(['--baselinekit', '-p', 'no:cacheprovider', *sys.argv[1:]]))\n"
-    )
-    (pytester.path / "run.py").write_text(script, "utf-8")
-    assert pytester.run(sys.executable, "run.py").ret == 0
 
 
 @pytest.mark.slow

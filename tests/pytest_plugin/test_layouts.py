@@ -3,12 +3,10 @@ other run reads, and none writes a second one."""
 
 import os
 import re
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from console import ROOT
 from startedpytest import run_pytest
 
 pytestmark = pytest.mark.slow
@@ -144,19 +142,6 @@ def test_root_of_a_project_is_the_same_from_everywhere(lay: Lay, marked_by: str)
 def test_plugin_is_loaded_by_name_without_autoload(lay: Lay) -> None:
     env = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     code, shown = run(lay("nothing"), *WITHOUT_ASYNC, "-p", "baselinekit", env=env)
-    assert code == 0, shown
-    assert "11 passed" in shown
-
-
-def test_plugin_runs_from_a_zip_file(lay: Lay, tmp_path: Path) -> None:
-    folder = lay("nothing")
-    archive = tmp_path / "baselinekit.zip"
-    with zipfile.ZipFile(archive, "w") as zipped:
-        for file in (ROOT / "baselinekit").rglob("*"):
-            if file.is_file() and "__pycache__" not in file.parts:
-                zipped.write(file, file.relative_to(ROOT))
-    env = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(archive)}
-    code, shown = run(folder, *WITHOUT_ASYNC, "-p", "baselinekit.pytest_plugin.hooks", env=env)
     assert code == 0, shown
     assert "11 passed" in shown
 

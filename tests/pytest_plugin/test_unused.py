@@ -109,9 +109,9 @@ PARTIAL = [
 def test_find_unused_of_a_part_claims_nothing(root: Path, facts: dict[str, Any], why: str) -> None:
     keep(root, "tests/test_gone.py::test_it")
     assert find_unused(covered(**facts), str(root), {str(root): "baselines"}) == ([], why)
-    assert list(lines_of_unused([], why, str(root), False)) == []
+    assert list(lines_of_unused([], why, False)) == []
     wanted = f"no baseline was removed: {why}; only a run of everything tells what is unused"
-    assert list(lines_of_unused([], why, str(root), True)) == [wanted]
+    assert list(lines_of_unused([], why, True)) == [wanted]
 
 
 def test_find_unused_lists_a_test_file_that_is_gone(root: Path) -> None:
@@ -162,7 +162,7 @@ def test_prune_removes_only_listed_baselines(root: Path) -> None:
     after = {path for path in root.rglob("*") if path.is_file() and ".baselinekit" not in path.parts}
     assert before - after == {gone, beside, second, leads_out}
     assert not (root / "baselines/tests/unit").exists()
-    assert next(lines_of_unused(unused, "", str(root), True)) == "3 baselines that no test used were removed:"
+    assert next(lines_of_unused(unused, "", True)) == "3 baselines used by no test (removed):"
     assert found(root, covered(), [A, B, C]) == []
 
 

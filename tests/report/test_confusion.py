@@ -13,13 +13,7 @@ from baselinekit.metrics import clustered_interval
 from baselinekit.model.grades import Attempt, Classified, Grade
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.report.blocks import terminal_lines
-from baselinekit.report.confusion import (
-    class_figures,
-    classes_blocks,
-    classes_documents,
-    classifications,
-    describe_accuracy,
-)
+from baselinekit.report.confusion import classes_blocks, classes_documents, classifications, describe_accuracy
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import read
 from baselinekit.report.wording import Style
@@ -105,7 +99,7 @@ def test_classifications_give_each_prompt_and_grader_a_table() -> None:
 
 def test_classifications_of_a_run_without_classes_are_empty() -> None:
     run = a_run(case("fine", "passed"))
-    assert [*classes_blocks(run), *classes_documents(run), *class_figures(run)] == []
+    assert [*classes_blocks(run), *classes_documents(run)] == []
     for path in ("x.md", "x.html", "x.json", "x.junit.xml", "x.ctrf.json"):
         assert not re.search("classified|no decision", render_report(run, path).lower()), path
 

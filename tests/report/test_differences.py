@@ -35,18 +35,6 @@ def test_unified_is_empty_only_when_nothing_differs(expected: str, actual: str) 
     assert max(gone, came) <= max(expected.count("\n"), actual.count("\n")) + 2
 
 
-@given(LINES, LINES)
-def test_unified_lines_lead_from_one_text_to_the_other(expected: str, actual: str) -> None:
-    lines = unified(f"{expected}\n", f"{actual}\n")
-    if sum(line.startswith("@@") for line in lines) == 1:
-        assert _side(lines, "|-") in f"\n{expected}\n"
-        assert _side(lines, "|+") in f"\n{actual}\n"
-
-
-def _side(lines: list[str], signs: str) -> str:
-    return "\n".join(line[2:] for line in lines if line[0] in signs).replace("\\x20", " ")
-
-
 @pytest.mark.parametrize(
     "texts",
     [

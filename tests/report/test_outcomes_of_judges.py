@@ -4,12 +4,11 @@ import json
 from typing import Any
 
 from report.evalruns import case
-from report.reports import FILE, report
+from report.reports import report
 
-from baselinekit.evals.attempts import explain_grades
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Report, Result
-from baselinekit.report.evalreport import line_of
+from baselinekit.report.details import line_of
 from baselinekit.report.forms.table import render_report
 
 REPLY = "Here is my verdict:\nSCORE=5"
@@ -38,10 +37,7 @@ MISSING = Grade("contains", "code", "failed", 0.0, MISSED, line=14)
 def judged(id: str, outcome: Any, *grades: Grade, reason: str = "", **more: Any) -> Result:
     code, verdict = more.pop("code", None), more.pop("verdict", None)
     attempt = Attempt(1, outcome, None, grades, reason, code, verdict, output="It is kept.")
-    explained = tuple(explain_grades(attempt, FILE))
-    return case(
-        id, outcome, attempts=(attempt,), reason=reason, code=code, verdict=verdict, explanation=explained
-    )
+    return case(id, outcome, attempts=(attempt,), reason=reason, code=code, verdict=verdict)
 
 
 RUN: Report = report(

@@ -52,12 +52,3 @@ def test_format_file_diff_escapes_control_characters() -> None:
     assert "\x1b[2J" not in shown
     assert "\u202e" not in shown
     assert "\x1b[31m-x\x1b[0m\n" in shown
-
-
-def test_format_file_diff_cuts_long_diffs_with_a_count() -> None:
-    before, after = ("".join(f"{sign}{n}\n" for n in range(20_000)) for sign in "ab")
-    rewritten = Rewritten("x.json", before, after)
-    shown = format_file_diff(rewritten, Style(False, 100)).splitlines()
-    assert len(shown) == 10_001
-    assert shown[-1] == "… and 30,003 more lines of x.json"
-    assert len(unified_file(rewritten)) == 40_003

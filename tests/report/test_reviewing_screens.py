@@ -68,10 +68,10 @@ def test_format_screen_fits_and_escapes_everything(text: str, dialog: Dialog | N
 
 
 def test_format_screen_ends_with_the_keys() -> None:
-    for columns, keys in ((80, "? help  q quit"), (40, "a r s p g d i u ? q")):
+    for columns in (80, 40):
         lines = format_screen(_scene("a\n" * 500), Style(False, columns), 12)
         assert len(lines) < 12
-        assert lines[-1].endswith(keys)
+        assert lines[-1].endswith("q quit")
         assert any("more lines" in line for line in lines)
 
 
@@ -82,7 +82,7 @@ def test_describe_decision_names_the_types_of_a_retyped_value() -> None:
     assert line.endswith('29 (number) -> "29" (string)')
     alike = tuple((plan, replace(retyped, before=number, after=str(number))) for number in (29, 30))
     screen = format_screen(replace(_scene("x"), members=alike), Style(False, 80), 40)
-    assert '30 (number) -> "30" (string)' in "\n".join(screen)
+    assert '+ "30" (string)' in "\n".join(screen)
 
 
 def test_describe_decision_takes_one_line() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.model.values import ABSENT
 from baselinekit.report.differences import pair
-from baselinekit.report.values import cut_line, encode, short
+from baselinekit.report.values import cut_line, encode
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 JSON = st.recursive(
@@ -71,17 +71,3 @@ def test_pair_cuts_long_values_with_a_count() -> None:
     assert left == '"' + "a" * 499 + " … and 102 more characters"
     assert right == '"b"'
     assert cut_line("x" * 501).endswith(" … and 1 more character")
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ("plain", "plain"),
-        ("a\x1b\n", "a\\x1b\\n"),
-        (ABSENT, "not set"),
-        (None, "null"),
-        ({"a": 1}, '{"a": 1}'),
-    ],
-)
-def test_short(value: object, text: str) -> None:
-    assert short(value) == text

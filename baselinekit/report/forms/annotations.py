@@ -11,12 +11,12 @@ from baselinekit.errors import Problem
 from baselinekit.escape import runner_message, runner_property
 from baselinekit.model.results import Report, Result
 from baselinekit.report.blocks import Diff
+from baselinekit.report.details import line_of, plain_text
 from baselinekit.report.differences import diffs
-from baselinekit.report.evalreport import describe_grades, evidence, line_of
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
 from baselinekit.report.sections import weakened_results
 from baselinekit.report.values import cut_line
-from baselinekit.report.wording import count_differences, describe_reason, from_repository, headline
+from baselinekit.report.wording import count_differences, from_repository, headline
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 MOST = 10
@@ -24,7 +24,6 @@ MOST = 10
 
 _LONGEST = 3_000
 _LONGEST_TITLE = 200
-_LONGEST_SIDE = 500
 
 
 def render(report: Report) -> str:
@@ -63,13 +62,10 @@ def _commands(report: Report) -> Iterator[str]:
 
 def _annotation(report: Report, level: str, result: Result, diff: Diff | None) -> str:
     if diff is None:
-        sides = evidence(result) if result.case is not None else []
-        details = [f"{label.lower()}: {cut_line(text, _LONGEST_SIDE)}" for label, text in sides]
-        text = "\n".join([describe_reason(result) or result.outcome, *describe_grades(result), *details])
         title = f"{result.id}: {result.outcome}"
         if result.verdict and result.outcome != "failed":
             title += f", {result.verdict}"
-        return _command(level, result.file, line_of(result), title, text)
+        return _command(level, result.file, line_of(result), title, plain_text(result) or result.outcome)
     lines = [line.text for line in diff.lines]
     if select_renewable([result]):
         lines.append(f"Is the new answer right? {refresh_command([result], typed_of(report))}")

@@ -10,13 +10,12 @@ from baselinekit.escape import escape_controls
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
-from baselinekit.report.differences import describe_differences
-from baselinekit.report.evalreport import line_of
+from baselinekit.report.details import line_of, plain_text
+from baselinekit.report.differences import describe_in_brief
 from baselinekit.report.sections import beside_document, verdicts_by_id, weakened_results
 from baselinekit.report.values import page
-from baselinekit.report.wording import count_borderline, count_differences, describe_reason, from_repository
+from baselinekit.report.wording import count_borderline, from_repository
 from baselinekit.structs import replace
-from baselinekit.values.texts import count_noun
 
 _STATUSES = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
 
@@ -61,13 +60,13 @@ def _document(report: Report) -> dict[str, Json]:
 
 
 def _test(result: Result, since: str | None) -> dict[str, Json]:
-    number = count_differences(result) if result.outcome == "failed" else 0
+    has_passed = result.outcome == "passed"
     extra = {name: getattr(result, name) for name in ("code", "verdict", "criticality")} | {"since": since}
     optional = {
         "line": line_of(result),
         "retries": max(0, result.attempts - 1),
-        "message": escape_controls(count_noun(number, "difference") if number else describe_reason(result)),
-        "trace": "\n".join(map(escape_controls, describe_differences(result))),
+        "message": "" if has_passed else escape_controls(describe_in_brief(result)),
+        "trace": "" if has_passed else escape_controls(plain_text(result)),
         "flaky": result.verdict == "flaky",
         "tags": list(result.case.tags) if result.case else [],
         "extra": {key: value for key, value in extra.items() if value},

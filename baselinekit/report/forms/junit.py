@@ -16,8 +16,9 @@ from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result
 from baselinekit.report import wording
 from baselinekit.report.blocks import terminal_lines
-from baselinekit.report.differences import describe_differences, describe_in_brief
-from baselinekit.report.sections import beside_blocks, list_figures, verdicts_by_id, weakened_results
+from baselinekit.report.details import plain_text
+from baselinekit.report.differences import describe_in_brief
+from baselinekit.report.sections import run_blocks, verdicts_by_id, weakened_results
 from baselinekit.structs import replace
 
 _ELEMENTS = {"failed": "failure", "error": "error", "unscored": "skipped", "skipped": "skipped"}
@@ -47,7 +48,7 @@ def render(report: Report) -> str:
     for result in report.results:
         _add_result(suite, result)
     notes = [f"{result.id}: {note}" for result in report.results for note in result.notes]
-    _add(suite, "system-out", {}, "\n".join((*terminal_lines(beside_blocks(report), wording.PLAIN), *notes)))
+    _add(suite, "system-out", {}, "\n".join((*terminal_lines(run_blocks(report), wording.PLAIN), *notes)))
     _add(suite, "system-err", {}, "\n".join(wording.collect_warnings(report)))
     ElementTree.indent(suites)
     text = ElementTree.tostring(suites, encoding="unicode")
@@ -55,13 +56,12 @@ def render(report: Report) -> str:
 
 
 def _figures(report: Report) -> Iterator[tuple[str, object]]:
-    """Yield the counts, the metrics, and the verdicts of results, now and against an earlier run."""
+    """Yield the counts, and the verdicts of results, now and against an earlier run."""
     for outcome in OUTCOMES:
         yield outcome, getattr(report.summary, outcome)
     if borderline := wording.count_borderline(report.results):
         yield "borderline", borderline
     yield "complete", str(report.complete).lower()
-    yield from list_figures(report)
     since = verdicts_by_id(report)
     for result in report.results:
         if result.verdict:
@@ -88,6 +88,6 @@ def _add_result(suite: Element, result: Result) -> None:
     case = _add(suite, "testcase", attributes)
     if result.outcome in _ELEMENTS:
         head = f"{one_line(wording.format_place(result))}  {one_line(result.target)}".rstrip()
-        lines = filter(None, (head, wording.describe_reason(result), *describe_differences(result)))
         attributes = {"type": result.code or result.outcome, "message": describe_in_brief(result)}
-        _add(case, _ELEMENTS[result.outcome], attributes, "\n".join(lines))
+        text = "\n".join(filter(None, (head, plain_text(result))))
+        _add(case, _ELEMENTS[result.outcome], attributes, text)

@@ -4,17 +4,17 @@ A comment has a size limit, so whole parts are left out once it is reached, and 
 is the same page with another limit."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 
 from baselinekit.escape import escape_ci_commands, markdown_block, markdown_code, markdown_html, markdown_text
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result
 from baselinekit.report import blocks, wording
-from baselinekit.report.blocks import Block, Cell, Diff, Heading, Note, Table
+from baselinekit.report.blocks import LONGEST_NOTE, Block, Cell, Diffs, Folded, Heading, Note, Table
+from baselinekit.report.details import page_blocks
 from baselinekit.report.differences import share
-from baselinekit.report.evalreport import check_lines, recommendation_blocks, result_blocks
+from baselinekit.report.evalreport import recommendation_blocks
 from baselinekit.report.next_commands import refresh_command, select_renewable, show_commands, typed_of
-from baselinekit.report.sections import page_blocks, suite_title
+from baselinekit.report.sections import run_blocks, suite_title
 from baselinekit.report.values import cut_line
 from baselinekit.values.texts import count_noun
 
@@ -24,7 +24,6 @@ LONGEST = 60_000
 _RESERVED = 1_000
 _MOST_OPEN = 3
 _LONGEST_CELL = 200
-_LONGEST_NOTE = 2_000
 _MOST_NAMED = 50
 _SIZES = (50, 40, 30, 20, 10, 5, 2, 0)
 """How much of a result is shown, if it fits."""
@@ -59,7 +58,7 @@ def format_step_summary(report: Report, room: int) -> str:
         page.add(f"\n{markdown_text(cut_line(', '.join(str(fact) for fact in facts if fact)))}\n")
     for warning in wording.collect_warnings(report)[:10]:
         page.add(f"\n> {markdown_text(cut_line(warning))}\n")
-    for block in page_blocks(report):
+    for block in run_blocks(report):
         page.add(format_blocks([block]))
     notable = [result for outcome in OUTCOMES[:-1] for result in report.results if result.outcome == outcome]
     shared, unshared_results = share(notable)
@@ -67,14 +66,11 @@ def format_step_summary(report: Report, room: int) -> str:
     pairs = [(result, unshared) for result, unshared in paired if unshared is not None]
     if notable:
         page.add(format_blocks([_table([result for result, _ in pairs], len(notable) - len(pairs))]))
-    for line in check_lines([result for result in report.results if result.case is not None], "###", 0):
-        page.add(f"{line}\n")
     page.add(format_blocks(recommendation_blocks(report)))
     for number, change in enumerate(shared):
         path = markdown_html(cut_line(change.diff.path, _LONGEST_CELL))
-        blocks = (change.diff, Note(change.names(_MOST_NAMED)))
         title = f"<b>{change.headline}</b> <code>{path}</code>"
-        if not page.add(_folded(title, blocks, number < _MOST_OPEN)):
+        if not page.add(_folded(title, change.blocks(_MOST_NAMED), number < _MOST_OPEN)):
             break
     count = 0
     for result, unshared in pairs:
@@ -83,7 +79,7 @@ def format_step_summary(report: Report, room: int) -> str:
         title = f"<b>{result.outcome}</b> <code>{id}</code>{name}"
         is_open = len(pairs) + len(shared) <= _MOST_OPEN
         # each time shorter
-        sections = (_folded(title, result_blocks(result, unshared, size), is_open) for size in _SIZES)
+        sections = (_folded(title, page_blocks(result, unshared, size), is_open) for size in _SIZES)
         if result.outcome != "skipped" and not any(map(page.add, sections)):
             break
         count += 1
@@ -130,22 +126,8 @@ def _folded(title: str, blocks: Iterable[Block], is_open: bool) -> str:
 
 
 def format_blocks(blocks: Iterable[Block]) -> str:
-    """Format blocks with an empty line before each. Differences one after the other share a fence."""
-    text = ""
-    for is_diff, group in groupby(blocks, key=lambda block: isinstance(block, Diff)):
-        neighbours = [*group]
-        parts = [_format_diffs(neighbours)] if is_diff else map(_format_block, neighbours)
-        text += "".join(f"\n{part}\n" for part in parts)
-    return text
-
-
-def _format_diffs(diffs: Iterable[Block]) -> str:
-    lines = []
-    for diff in diffs:
-        assert isinstance(diff, Diff)
-        lines.append(f"@@ {'  '.join(filter(None, (diff.path, diff.remark, diff.place)))} @@")
-        lines += [line.text if line.tone != "dim" else f"  {line.text}" for line in diff.lines]
-    return markdown_block("\n".join(lines), "diff")
+    """Format blocks with an empty line before each. What only some readers want to see is left out."""
+    return "".join(f"\n{_format_block(block)}\n" for block in blocks if not isinstance(block, Folded))
 
 
 def _format_block(block: Block) -> str:
@@ -153,16 +135,21 @@ def _format_block(block: Block) -> str:
         case Heading():
             return f"### {markdown_text(cut_line(block.text))}"
         case Note():
-            words = markdown_text(cut_line(block.text, _LONGEST_NOTE)) if block.text else ""
+            words = markdown_text(cut_line(block.text, LONGEST_NOTE)) if block.text else ""
             code = markdown_code(cut_line(block.code)) if block.code else ""
             return escape_ci_commands(" ".join(filter(None, (words, code))))
+        case Diffs():
+            lines = []
+            for diff in block.diffs:
+                lines.append(f"@@ {'  '.join(filter(None, (diff.path, diff.remark, diff.place)))} @@")
+                lines += [line.text if line.tone != "dim" else f"  {line.text}" for line in diff.lines]
+            return markdown_block("\n".join(lines), "diff")
         case Table() if not any(block.heads):
             numbered = enumerate(block.rows[: blocks.MOST_ROWS], 1)
             lines = [f"{n}. {' '.join(filter(None, map(_format_cell, row)))}" for n, row in numbered]
             return "\n".join([*lines, *_more(block.rows)])
         case Table():
-            lines = [f"{markdown_text(block.caption)}\n"] if block.caption else []
-            lines.append(f"| {' | '.join(map(markdown_text, block.heads))} |")
+            lines = [f"| {' | '.join(map(markdown_text, block.heads))} |"]
             lines.append("|---|" + ("---:|" if block.figures else "---|") * (len(block.heads) - 1))
             lines += [f"| {' | '.join(map(_format_cell, row))} |" for row in block.rows[: blocks.MOST_ROWS]]
             return "\n".join([*lines, *_more(block.rows)])

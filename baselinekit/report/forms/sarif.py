@@ -12,10 +12,10 @@ from baselinekit.codes import explain
 from baselinekit.escape import escape_controls
 from baselinekit.model.results import Report, ReportedDifference, Result
 from baselinekit.model.values import Json
-from baselinekit.report.blocks import Table
+from baselinekit.report.blocks import Heading, Note
+from baselinekit.report.details import line_of
 from baselinekit.report.differences import pair
-from baselinekit.report.evalreport import describe_grades, line_of
-from baselinekit.report.sections import WEAKENED, beside_blocks, weakened_results
+from baselinekit.report.sections import WEAKENED, run_blocks, weakened_results
 from baselinekit.report.values import cut_line, encode, page
 from baselinekit.report.wording import count_differences, describe_reason, format_place, from_repository
 from baselinekit.structs import asdict
@@ -55,7 +55,7 @@ def render(report: Report) -> str:
     if left_out := sum(max(1, count_differences(result)) for result in notable) - len(documents):
         texts.append(f"{left_out:,} more differences are not in this file; the result file counts them all")
     notes = [{"level": "warning", "message": _text(text)} for text in texts]
-    beside = [block.text for block in beside_blocks(report) if not isinstance(block, Table)]
+    beside = [block.text for block in run_blocks(report) if isinstance(block, Heading | Note)]
     notes += [{"level": "note", "message": _text(text)} for text in beside]
     invocation = {
         "executionSuccessful": not report.interrupted and report.complete,
@@ -88,8 +88,6 @@ def _result_documents(result: Result) -> Iterator[dict[str, Json]]:
         rule = result.code or (WEAKENED if result.verdict == WEAKENED else result.outcome)
         text = f"{result.id}: {describe_reason(result) or result.outcome}"
         facts |= {"verdict": result.verdict} if result.verdict else {}
-        graders = "; ".join(describe_grades(result))
-        facts |= {"graders": graders} if graders else {}
         yield _document(result, rule, text, (result.file, line_of(result)), "", facts)
 
 

@@ -25,7 +25,6 @@
   }
   function soon() { if (!waiting) { waiting = setTimeout(update, 60); } }
   function shown() { return results.filter(function (result) { return !result.hidden; }); }
-  function open(how) { shown().forEach(function (result) { if ("open" in result) { result.open = how; } }); }
   function step(by) {
     var rows = shown().map(function (result) { return result.querySelector("summary"); }).filter(Boolean);
     var at = rows.indexOf(document.activeElement), next = at < 0 ? (by > 0 ? 0 : rows.length - 1) : at + by;
@@ -38,8 +37,6 @@
 
   filter.addEventListener("input", soon);
   boxes.forEach(function (box) { box.addEventListener("change", update); });
-  get("open").addEventListener("click", function () { open(true); });
-  get("close").addEventListener("click", function () { open(false); });
   document.addEventListener("keydown", function (event) {
     if (event.ctrlKey || event.metaKey || event.altKey) { return; }
     var typing = event.target === filter;
@@ -50,9 +47,6 @@
     else if (event.key === "k") { step(-1); }
   });
   addEventListener("hashchange", target);
-  addEventListener("beforeprint", function () {
-    shown().forEach(function (result) { if (result.dataset.outcome === "failed") { result.open = true; } });
-  });
   update();
   target();
 })();

@@ -6,9 +6,9 @@ run."""
 
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,14 @@ from markupsafe import Markup
 
 from baselinekit.escape import escape_controls, xml
 from baselinekit.model.grades import OUTCOMES, Outcome
-from baselinekit.model.results import Appearance, History, Report, Result, Summary
+from baselinekit.model.results import History, Report, Result, Summary
 from baselinekit.report import evalreport
-from baselinekit.report.blocks import Block, Cell, DiffLine, Folded, Heading, Interval, Note, table
+from baselinekit.report.blocks import Block, Cell, DiffLine, Heading, Note, table
+from baselinekit.report.details import grades_of, page_blocks
 from baselinekit.report.differences import share
 from baselinekit.report.history import trends_table
 from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
-from baselinekit.report.sections import page_blocks, suite_title
+from baselinekit.report.sections import run_blocks, suite_title
 from baselinekit.report.values import cut_line, short
 from baselinekit.report.wording import (
     collect_warnings,
@@ -31,111 +32,17 @@ from baselinekit.report.wording import (
     count_outcomes,
     describe_incomplete,
     describe_reason,
-    first_of,
     format_duration,
     format_seconds,
     headline,
 )
 from baselinekit.structs import Struct, replace
-from baselinekit.values.changes import row_pattern
 from baselinekit.values.texts import count_noun
 
-# Small pictures of numbers, as shapes that a template draws. Each has its meaning in words too, for people
-# who do not see it.
-
-MOST_POINTS = 60
-"""The most points in a picture: the latest ones."""
-
-_BAR_WIDTH, _BAR_GAP, _CHART_HEIGHT = 8, 2, 40
-_LINE_WIDTH, _LINE_HEIGHT = 80, 18
-_SCALE_WIDTH = 120
-_LEAST = 1.5
-"""The height at which a bar can still be seen."""
-
-
-class Drawing(Struct):
-    tag: str
-    attributes: dict[str, str | float]
-
-
-class Picture(Struct):
-    kind: str
-    width: int
-    height: int
-    label: str
-    shapes: tuple[Drawing, ...]
-
-
-def _rect(kind: str, x: float, y: float, width: float, height: float) -> Drawing:
-    place = {"x": x, "y": round(y, 2), "width": width, "height": round(height, 2)}
-    return Drawing("rect", {"class": kind, **place})
-
-
-def outcomes(runs: Sequence[Summary], label: str) -> Picture:
-    """Return a column for each run, divided by the share of each outcome: what did not pass is on top."""
-    shown_runs = runs[-MOST_POINTS:]
-    columns = []
-    for number, run in enumerate(shown_runs):
-        top = 0.0
-        for outcome in OUTCOMES:
-            share = getattr(run, outcome) / run.total if run.total else 0
-            if share:
-                height = share * _CHART_HEIGHT
-                height = _CHART_HEIGHT - top if outcome == "passed" else max(_LEAST, height)
-                height = min(height, _CHART_HEIGHT - top)
-                columns.append(_rect(outcome, number * (_BAR_WIDTH + _BAR_GAP), top, _BAR_WIDTH, height))
-                top += height
-    width = max(1, len(shown_runs) * (_BAR_WIDTH + _BAR_GAP) - _BAR_GAP)
-    return Picture("outcomes", width, _CHART_HEIGHT, label, tuple(columns))
-
-
-def spark(moments: Sequence[Appearance | Result]) -> Picture | None:
-    """Return a line of the times that a baseline took, with a dot where it did not pass."""
-    shown_moments = moments[-MOST_POINTS:]
-    if len(shown_moments) < 2:
-        return None
-    most = max(moment.seconds for moment in shown_moments) or 1.0
-    step = (_LINE_WIDTH - 6) / (len(shown_moments) - 1)
-    points = [
-        (round(3 + number * step, 1), round(_LINE_HEIGHT - 3 - moment.seconds / most * (_LINE_HEIGHT - 6), 1))
-        for number, moment in enumerate(shown_moments)
-    ]
-    line = Drawing("polyline", {"class": "line", "points": " ".join(f"{x},{y}" for x, y in points)})
-    dots = [
-        Drawing("circle", {"class": moment.outcome, "cx": x, "cy": y, "r": 2.2})
-        for (x, y), moment in zip(points, shown_moments, strict=True)
-        if moment.outcome != "passed"
-    ]
-    first, last = format_seconds(shown_moments[0].seconds), format_seconds(shown_moments[-1].seconds)
-    label = f"{len(shown_moments)} runs, {len(dots)} not passed, {first} to {last}"
-    return Picture("spark", _LINE_WIDTH, _LINE_HEIGHT, label, (line, *dots))
-
-
-def drawn(what: Interval | Sequence[Appearance], label: str) -> Picture | None:
-    """Return the picture of what a cell draws beside its text."""
-    return _interval(what, label) if isinstance(what, Interval) else spark(what)
-
-
-def _interval(share: Interval, label: str) -> Picture:
-    """Return a share between 0 and 1 with its interval; a stroke marks the threshold."""
-    middle = _LINE_HEIGHT / 2
-    value, low, high = map(_position, (share.value, share.low, share.high))
-    shapes = [
-        _rect("scale", _position(0), middle - 0.5, _SCALE_WIDTH, 1),
-        _rect("between", low, middle - 2, round(max(1.0, high - low), 1), 4),
-        Drawing("circle", {"class": "value", "cx": value, "cy": middle, "r": 3.5}),
-    ]
-    if share.threshold is not None:
-        shapes.append(_rect("least", _position(share.threshold) - 1, 1, 2, _LINE_HEIGHT - 2))
-    return Picture("interval", _SCALE_WIDTH + 8, _LINE_HEIGHT, f"{share.value:.3f}, {label}", tuple(shapes))
-
-
-def _position(share: float) -> float:
-    """Return the position of a share on the scale."""
-    return round(4 + min(1.0, max(0.0, share)) * _SCALE_WIDTH, 1)
-
-
 MOST_ROWS = 20_000
+MOST_RUNS = 60
+"""The most runs in a picture: the latest ones."""
+
 LONGEST = 6_000_000
 """The most characters of all details together."""
 
@@ -143,16 +50,43 @@ _MOST_SHOWN = 400
 _MOST_OPEN = 10
 _MOST_NAMED = 50
 _MOST_LINKED = 200
-_MOST_EXPLAINED = 40
 _OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "error", "unscored", "skipped")
-_SIGN = 2
-"""The length of `- ` or `+ ` at the start of each line."""
 
-_FEWEST_COMMON = 6
-"""Lines with fewer common characters are shown as entirely different."""
 
-Marked = tuple[str, str, str]
-"""A line: what is before the part that differs, that part, and what is after it."""
+class Bar(Struct):
+    """A part of a column: the share of one outcome."""
+
+    outcome: Outcome
+    x: int
+    y: float
+    height: float
+
+
+class Picture(Struct):
+    """A column for each run. It has its meaning in words too, for people who do not see it."""
+
+    width: int
+    label: str
+    bars: tuple[Bar, ...]
+
+
+_HEIGHT, _COLUMN = 40, 10
+_LEAST = 1.5
+"""The height at which a bar can still be seen."""
+
+
+def draw_runs(runs: Sequence[Summary]) -> Picture:
+    """Return a column for each run, divided by the share of each outcome: what did not pass is on top."""
+    shown_runs = runs[-MOST_RUNS:]
+    bars = []
+    for number, run in enumerate(shown_runs):
+        top = 0.0
+        for outcome in OUTCOMES:
+            if count := getattr(run, outcome):
+                height = min(max(_LEAST, count / run.total * _HEIGHT), _HEIGHT - top)
+                bars.append(Bar(outcome, number * _COLUMN, round(top, 2), round(height, 2)))
+                top += height
+    return Picture(max(1, len(shown_runs)) * _COLUMN, f"The last {len(shown_runs):,} runs", tuple(bars))
 
 
 def render(report: Report) -> str:
@@ -160,13 +94,12 @@ def render(report: Report) -> str:
     shown_results = ordered[:MOST_ROWS]
     room, cut_count, rows = LONGEST, 0, []
     shared, unshared_results = share(shown_results)
-    seen = {trend.id: trend.seen for trend in report.past.trends}
-    for number, (result, unshared) in enumerate(zip(shown_results, unshared_results, strict=True), 1):
+    for number, (result, own) in enumerate(zip(shown_results, unshared_results, strict=True), 1):
         is_cut = room <= 0
-        details = Markup() if is_cut else show_blocks(_details(report, result, unshared))
+        details = Markup() if is_cut else show_blocks(_details(report, result, own))
         room -= len(details)
         cut_count += is_cut and result.outcome != "passed"
-        rows.append(_row(number, result, details, seen.get(result.id, ())))
+        rows.append(_row(number, result, details))
     notes = collect_warnings(report)[:_MOST_NAMED]
     too_large = "the page would be too large (-o x.json)"
     if left_out := len(ordered) - len(shown_results):
@@ -175,8 +108,7 @@ def render(report: Report) -> str:
         notes.append(f"the details of {cut_count:,} results are left out: {too_large}")
     numbers = {result.id: number for number, result in enumerate(shown_results, 1)}
     total, failing = len(report.results), sum(result.outcome != "passed" for result in report.results)
-    past = [run.summary for run in report.past.runs][1 - MOST_POINTS :]
-    label = f"The last {len(past) + 1:,} runs"
+    past = [run.summary for run in report.past.runs]
     return _render(
         "run.html",
         headline(report),
@@ -186,9 +118,9 @@ def render(report: Report) -> str:
         incomplete=describe_incomplete(report),
         counts=count_outcomes(report),
         facts=" · ".join(filter(None, (report.started, report.command, report.commit))),
-        runs=(outcomes([*past, report.summary], label) if past else None, label),
+        runs=draw_runs([*past, report.summary]) if past else None,
         notes=notes,
-        sections=[*page_blocks(report), *_group_blocks(report), *evalreport.recommendation_blocks(report)],
+        sections=[*run_blocks(report), *_group_blocks(report), *evalreport.recommendation_blocks(report)],
         shared=[
             (
                 replace(change.diff, place=change.headline),
@@ -203,7 +135,7 @@ def render(report: Report) -> str:
     )
 
 
-def _row(number: int, result: Result, details: Markup, earlier: Sequence[Appearance]) -> dict[str, object]:
+def _row(number: int, result: Result, details: Markup) -> dict[str, object]:
     """Return a result in the list of all. `details`: what is behind it, if there is anything."""
     difference_count, case = count_differences(result), result.case
     labels = [result.name, result.criticality, result.verdict]
@@ -218,7 +150,6 @@ def _row(number: int, result: Result, details: Markup, earlier: Sequence[Appeara
         "id": result.id,
         "outcome": result.outcome,
         "labels": " · ".join(cut_line(label, 200) for label in labels if label),
-        "picture": spark([*earlier, result]),
         "took": format_seconds(result.seconds),
         "details": details,
         "tag": "details" if details else "div",
@@ -226,64 +157,57 @@ def _row(number: int, result: Result, details: Markup, earlier: Sequence[Appeara
     }
 
 
-def _details(report: Report, result: Result, unshared: Result | None) -> Iterator[Block]:
+def _details(report: Report, result: Result, own: Result | None) -> Iterator[Block]:
     """Yield the details of a result; of a passed one only if there is something noteworthy."""
-    has_notes = (
-        result.notes or result.environment_drift or describe_reason(result) or evalreport.grades_of(result)
-    )
+    has_notes = result.notes or result.environment_drift or describe_reason(result) or grades_of(result)
     if result.outcome == "passed" and not has_notes:
         return
-    yield from evalreport.result_blocks(result, unshared, _MOST_SHOWN)
-    if unshared is not result:  # a filter finds the paths here too
-        own_ids = set(map(id, unshared.differences if unshared is not None else ()))
-        elsewhere = (row_pattern(spot.path) for spot in result.differences if id(spot) not in own_ids)
-        yield Folded("With other baselines, above", tuple(dict.fromkeys(elsewhere))[:_MOST_LINKED])
-    if result.explanation and result.case is None:  # a case shows the same above, in tables
-        yield Folded("In words", tuple(first_of(result.explanation, _MOST_EXPLAINED, "line")))
+    yield from page_blocks(result, own, _MOST_SHOWN)
     if select_renewable([result]):
         yield Note("Is the new answer right?", code=refresh_command([result], typed_of(report)))
 
 
 def _group_blocks(report: Report) -> Iterator[Block]:
-    """Yield the tables by kind of case, by the categories of the cases, and by grader."""
-    by_category: dict[str, list[Result]] = {}
-    for result in report.results:
-        if result.case and result.case.category and result.case.category != result.case.eval_type:
-            by_category.setdefault(result.case.category, []).append(result)
-    if not any(result.case for result in report.results):
-        return
-    counted = evalreport.summary(report)
-    groups = [
-        *counted["by_category"].items(),
-        *((name, evalreport.count_results(by_category[name])) for name in sorted(by_category)[:_MOST_NAMED]),
-        ("all", {**counted, "total": counted["total_evals"]}),
-    ]
-    rows = []
-    for name, counts in groups:
+    """Yield a table of the cases by their kind and by their category."""
+    cases = [result for result in report.results if result.case is not None]
+    groups: dict[str, list[Result]] = {}
+    for result in cases:
+        names = (result.case.eval_type, result.case.category) if result.case else ()
+        for name in dict.fromkeys(filter(None, names)):
+            groups.setdefault(name, []).append(result)
+    rows: list[tuple[str | Cell, ...]] = []
+    for name, results in (*groups.items(), ("all", cases)):
+        counts = evalreport.count_results(results)
         rate = counts["pass_rate_of_decided"]
         cells = [Cell(f"{counts[word]:,}", word if counts[word] else "") for word in _OUTCOMES]
         rows.append((name, f"{counts['total']:,}", *cells, "none" if rate is None else f"{rate:.3f}"))
-    yield Heading("Results by group")
-    heads = ("group", "cases", *(word.replace("error", "errors") for word in _OUTCOMES), "pass rate")
-    yield table(heads, rows, "By category", figures=True)
-    graders = []
-    for kind, counts in counted["by_grader"].items():
-        total, passed = counts["total"], counts["passed"]
-        graders.append((kind, f"{total:,}", f"{passed:,}", f"{passed / total:.3f}"))
-    if graders:
-        yield table(("grader", "cases", "passed", "share that passed"), graders, "By grader", figures=True)
+    if cases:
+        yield Heading("Results by group")
+        heads = (word.replace("error", "errors") for word in _OUTCOMES)
+        yield table(("group", "cases", *heads, "pass rate"), rows, figures=True)
 
 
 def _run_blocks(report: Report) -> Iterator[Block]:
-    facts = {"started": report.started, "took": format_duration(report.seconds), "command": report.command}
-    facts |= {"suite": suite_title(report)} if report.suite else {}
-    facts |= {"tool": report.tool, "configuration": report.config or "none", "run": report.id}
+    facts = {
+        "run": report.id,
+        "took": format_duration(report.seconds),
+        "configuration": report.config or "none",
+    }
     facts |= {short(name): short(value, 200) for name, value in sorted(report.environment.items())}
     yield Heading("The run")
     yield table(("", ""), [*facts.items()])
 
 
 # Differences: the expected lines beside the actual ones, with what differs between two of them marked.
+
+_SIGN = 2
+"""The length of `- ` or `+ ` at the start of each line."""
+
+_FEWEST_COMMON = 6
+"""Lines with fewer common characters are shown as entirely different."""
+
+Marked = tuple[str, str, str]
+"""A line: what is before the part that differs, that part, and what is after it."""
 
 
 def pairs(lines: Sequence[DiffLine]) -> Iterator[tuple[str, str | list[Marked], list[Marked]]]:
@@ -311,29 +235,30 @@ def _mark_differences(old_lines: list[str], new_lines: list[str]) -> tuple[list[
 def _mark_difference(old: str, new: str) -> tuple[Marked, Marked]:
     """Return two lines with the words that differ marked, unless that is all of them."""
     words = [re.findall(r"\w+|\W", text[_SIGN:]) for text in (old, new)]
-    start = _count_common(*words)
-    end = min(min(map(len, words)) - start, _count_common(words[0][::-1], words[1][::-1]))
-    before, after = "".join(words[0][:start]), "".join(words[0][len(words[0]) - end :])
+    start = _common_start(*words)
+    ends = [side[len(start) :] for side in words]
+    end = _common_start(*(side[::-1] for side in ends))[::-1]
+    before, after = "".join(start), "".join(end)
     if _SIGN + len(before) + len(after) < _FEWEST_COMMON:
         return (old, "", ""), (new, "", "")
-    first, second = ("".join(side[start : len(side) - end]) for side in words)
+    first, second = ("".join(side[: len(side) - len(end)]) for side in ends)
     return (old[:_SIGN] + before, first, after), (new[:_SIGN] + before, second, after)
 
 
-def _count_common(old: list[str], new: list[str]) -> int:
-    """Return how many words are the same at the start of two lines."""
-    both = enumerate(zip(old, new, strict=False))
-    return next((number for number, (left, right) in both if left != right), min(len(old), len(new)))
+def _common_start(old: list[str], new: list[str]) -> list[str]:
+    """Return the words with which both lines begin."""
+    alike = takewhile(lambda both: both[0] == both[1], zip(old, new, strict=False))
+    return [word for word, _ in alike]
 
 
 def render_history(history: History) -> str:
-    runs, label = history.runs, f"The last {len(history.runs[-MOST_POINTS:]):,} runs"
+    runs = history.runs
     return _render(
         "history.html",
         f"History of {len(history.trends):,} baselines",
         verdict=f"{len(history.trends):,} baselines over {len(runs):,} runs",
         facts=f"{runs[0].started} to {runs[-1].started}",
-        runs=(outcomes([run.summary for run in runs], label), label),
+        runs=draw_runs([run.summary for run in runs]),
         sections=[trends_table(history.trends)],
         most=_MOST_LINKED,
     )
@@ -356,12 +281,12 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters |= {"cut": cut_line, "drawn": drawn, "pairs": pairs}
+_TEMPLATES.filters |= {"cut": cut_line, "pairs": pairs}
 _TEMPLATES.filters["kind"] = lambda block: type(block).__name__
 _MACROS: Any = _TEMPLATES.get_template("blocks.html").module
 
 
-def show_blocks(blocks: Iterator[Block]) -> Markup:
+def show_blocks(blocks: Iterable[Block]) -> Markup:
     shown = [*blocks]
     return Markup(_MACROS.show(shown) if shown else "")
 

@@ -1,55 +1,54 @@
-"""Eval cases on a terminal: what each grader made of an output, metrics, and why cases were skipped."""
+"""Eval cases on a terminal: what each grader made of an output, each attempt, and why cases were skipped."""
+
+from typing import Any
 
 import pytest
 from report.reports import report, result
 
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import CaseFacts, Result
-from baselinekit.report import evalterminal
+from baselinekit.report.blocks import terminal_lines
+from baselinekit.report.sections import skipped_blocks
+from baselinekit.report.terminal import format_failure
 from baselinekit.report.wording import Style
 from baselinekit.structs import replace
 
 PLAIN = Style(colour=False, width=50)
-JUDGE = Grade(
-    "judge",
-    "model",
-    "passed",
-    0.79,
-    "It says what the message says, and it says it kindly; the second half is long",
-    details={"scores": {"accuracy": 4.0, "tone": 4.4}, "specific_feedback": ["shorter"]},
-)
-OPTIONAL = Grade("brief", "code", "failed", 0.0, "it has 12 words", required=False)
+HOSTILE = "fine\x1b[31m\nPASSED  b\n" * 60
+JUDGE = Grade("judge", "model", "failed", 0.4, HOSTILE, details={HOSTILE: HOSTILE, "scores": {"tone": 2}})
+BRIEF = Grade("brief", "code", "passed", 1.0, "it has 12 words", required=False, line=7)
 
 
-def case(*attempts: Attempt, outcome: str = "passed", **facts: object) -> Result:
-    return replace(result("a", outcome), case=CaseFacts("capability", attempts), **facts)
+def failed(*attempts: Attempt, **facts: Any) -> Result:
+    return replace(result("a", "failed"), case=CaseFacts("capability", attempts), **facts)
 
 
-@pytest.mark.parametrize("verbose", [False, True])
-def test_format_failure_says_why_another_attempt_could_not_be_judged(verbose: bool) -> None:
+def test_format_failure_lists_every_attempt_with_its_reason() -> None:
     error = Attempt(1, "error", None, (), "the judge answered in no form", "BK703")
-    attempts = (error, Attempt(2, "passed", 1.0), Attempt(3, "failed", 0.0, (), "too long"))
-    failed = case(*attempts, replace(error, number=4), outcome="failed", reason="too long")
-    assert evalterminal.format_failure(failed, replace(PLAIN, verbose=verbose)).splitlines()[-2:] == [
-        "    attempts  error, passed, failed, error",
-        "      attempt 1 error: BK703 the judge answered in no form",
+    attempts = (error, Attempt(2, "passed", 1.0), Attempt(3, "failed", 0.0, (), "too long", again=2))
+    assert format_failure(failed(*attempts, reason="too long"), PLAIN).splitlines()[-3:] == [
+        "  attempt 1  error          BK703 the judge answered in no form",
+        "  attempt 2  passed  1.000",
+        "  attempt 3  failed  0.000  too long replayed 2 more times",
     ]
 
 
-def test_format_grades_escapes_the_reason_of_a_judge() -> None:
-    hostile = replace(JUDGE, reason="fine\x1b[31m\nPASSED  b\n" * 60)
-    text = "".join(evalterminal.format_grades([(hostile, "")], PLAIN))
-    assert ("\x1b" in text, "… and" in text) == (False, True)
+@pytest.mark.parametrize("verbose", [False, True])
+def test_format_failure_escapes_grades_and_shows_their_details_with_verbose(verbose: bool) -> None:
+    attempt = Attempt(1, "failed", 0.4, (JUDGE, BRIEF), output="Hello\x1b[2J")
+    text = format_failure(failed(attempt), replace(PLAIN, verbose=verbose))
+    assert ("\x1b" in text, "\nPASSED" in text, "+ Hello\\x1b[2J" in text) == (False, False, True)
+    row = "brief  code, optional  passed  1.000  baselines/shop/users-list.yaml:7  it has 12 words"
+    assert row in text
+    assert ('scores: {"tone": 2}' in text) == verbose
 
 
-def test_format_skipped_has_a_line_for_each_reason_and_with_verbose_for_each_case() -> None:
+def test_skipped_blocks_have_a_line_for_each_reason() -> None:
     def skipped(id: str, reason: str) -> Result:
-        return replace(case(outcome="skipped", reason=reason), id=id, code=None)
+        return replace(result(id, "skipped"), reason=reason)
 
     few = report(*(skipped(f"c{n}", "later") for n in range(5)), skipped("x", "no \x1b[2Jkey"))
-    lines = ["skipped 5: later (c0, c1, c2 and 2 more)", "skipped 1: no \\x1b[2Jkey (x)"]
-    assert evalterminal.format_skipped(few, PLAIN).splitlines() == lines
-    verbose = evalterminal.format_skipped(few, replace(PLAIN, verbose=True)).splitlines()
-    assert (len(verbose), verbose[-1]) == (6, "skipped   x: no \\x1b[2Jkey")
-    many = report(*(skipped(f"c{n}", f"reason {n}") for n in range(9)))
-    assert evalterminal.format_skipped(many, PLAIN).splitlines()[-1] == "skipped … for 4 more reasons: -v"
+    assert [*terminal_lines(skipped_blocks(few), PLAIN)] == [
+        "  skipped 5: later (c0, c1, c2 and 2 more)",
+        "  skipped 1: no \\x1b[2Jkey (x)",
+    ]

@@ -37,13 +37,6 @@ def failed(id: str, *lines: int) -> Result:
     return result(id, "failed", *spots)
 
 
-def test_annotations_name_the_file_as_its_repository_does() -> None:
-    run = report(result("a", "failed", spot(("k",), "extra", 1, line=None)), folder="services/shop")
-    ((_, properties, _),) = commands_of(run)
-    assert (properties["line"], properties["file"]) == ("3", f"services/shop/{FILE}")
-    assert render_report(report(result("a", "passed")), "github") == ""
-
-
 @pytest.mark.parametrize(
     ("results", "shown", "left"),
     [

@@ -3,49 +3,25 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.model.results import Appearance, KeptRun, Summary
-from baselinekit.report.blocks import DiffLine, Interval
+from baselinekit.model.results import Summary
+from baselinekit.report.blocks import DiffLine
 from baselinekit.report.html import page
 
-RUN = KeptRun("", "", 0, Summary(0, 0, 0, 0, 0, True))
 COUNT = st.integers(0, 50)
+SUMMARIES = st.builds(Summary, COUNT, COUNT, COUNT, COUNT, COUNT, st.just(True))
 TEXTS = st.text("ab1 <&", max_size=12)
 
 
-@given(st.lists(st.builds(Summary, COUNT, COUNT, COUNT, COUNT, COUNT), min_size=1, max_size=80))
-def test_outcomes_draws_a_column_for_each_run_within_the_picture(runs: list[Summary]) -> None:
-    picture = page.outcomes(runs, "runs")
-    columns = [shape.attributes for shape in picture.shapes]
-    drawn_runs = [run for run in runs[-page.MOST_POINTS :] if run.total]
-    assert len({column["x"] for column in columns}) == len(drawn_runs)
-    for column in columns:
-        assert 0 <= column["y"] <= column["y"] + column["height"] <= picture.height + 0.01
-        assert column["x"] + column["width"] <= picture.width
-
-
 @given(
-    st.lists(
-        st.builds(Appearance, st.just(RUN), st.sampled_from(["passed", "failed", "error"]), st.floats(0, 1e6))
-    )
+    st.lists(st.builds(Summary, COUNT, COUNT, COUNT, COUNT, COUNT, st.just(True)), min_size=1, max_size=80)
 )
-def test_spark_has_a_dot_for_each_run_that_did_not_pass(moments: list[Appearance]) -> None:
-    picture = page.spark(moments)
-    shown = moments[-page.MOST_POINTS :]
-    assert bool(picture) == (len(shown) > 1)
-    if picture:
-        line, *dots = picture.shapes
-        assert len(str(line.attributes["points"]).split()) == len(shown)
-        assert len(dots) == sum(moment.outcome != "passed" for moment in shown)
-
-
-@pytest.mark.parametrize(("value", "threshold"), [(0.0, None), (1.0, 1.0), (0.5, 0.0)])
-def test_interval_stays_within_its_picture(value: float, threshold: float | None) -> None:
-    low, high = max(0.0, value - 0.2), min(1.0, value + 0.2)
-    picture = page.drawn(Interval(value, low, high, threshold), "it")
-    assert picture is not None
-    for shape in picture.shapes:
-        left = float(shape.attributes.get("x") or shape.attributes.get("cx") or 0)
-        assert 0 <= left <= left + float(shape.attributes.get("width") or 0) <= picture.width
+def test_draw_runs_has_a_column_for_each_run_within_the_picture(runs: list[Summary]) -> None:
+    picture = page.draw_runs(runs)
+    drawn_runs = [run for run in runs[-page.MOST_RUNS :] if run.total]
+    assert len({bar.x for bar in picture.bars}) == len(drawn_runs)
+    for bar in picture.bars:
+        assert 0 <= bar.y <= bar.y + bar.height <= 40.01
+        assert bar.x < picture.width
 
 
 @given(st.lists(st.tuples(st.sampled_from(["gone", "came", "dim"]), TEXTS), max_size=30))
