@@ -38,6 +38,9 @@ def _bisect(before: Callable[[float], bool]) -> float:
 
 
 _NAME = lazy_pattern(r"pass(?:(@|_at_)|(\^|_hat_))([1-9][0-9]{0,3})")
+RATE = "pass rate"
+"""The share of the cases that passed, of those that passed or failed."""
+
 PRESETS = {
     "development": {"pass@1": 0.70, "pass@3": 0.90, "pass^3": 0.50},
     "staging": {"pass@1": 0.80, "pass@3": 0.95, "pass^3": 0.65},
@@ -134,6 +137,16 @@ def metric_name(text: str) -> tuple[str, int] | None:
     """`pass@3`, `pass_at_3`, `pass^3` and `pass_hat_3` -> ("@" or "^", 3); None for any other name."""
     match = _NAME.fullmatch(text.strip().lower())
     return None if match is None else ("@" if match[1] else "^", int(match[3]))
+
+
+def canonical_metric(text: str) -> str | None:
+    """`pass_at_3` -> `pass@3`, `pass^1` -> `pass@1`, `pass_rate` -> `pass rate`; None for any other name."""
+    if text.strip().lower().replace("_", " ").replace("-", " ") == RATE:
+        return RATE
+    metric = metric_name(text)
+    if metric is None:
+        return None
+    return "pass@1" if metric == ("^", 1) else f"pass{metric[0]}{metric[1]}"
 
 
 def mcnemar_exact(lost: int, won: int) -> float:

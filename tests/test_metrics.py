@@ -8,6 +8,8 @@ from hypothesis import given, strategies as st
 
 from baselinekit.metrics import (
     PRESETS,
+    RATE,
+    canonical_metric,
     chance_of_at_most,
     clustered_interval,
     cohen_kappa,
@@ -99,6 +101,9 @@ def test_h54_metric_name_and_presets() -> None:
     names |= {"PASS@10": ("@", 10), "pass@1 ": ("@", 1)}
     assert {name: metric_name(name) for name in names} == names
     assert [metric_name(name) for name in ("pass@0", "pass", "pass@", "accuracy", "pass@1.5")] == [None] * 5
+    written = ("pass_at_3", "PASS^3", "pass^1", "pass_rate", "pass-rate", "passrate")
+    canonical = ["pass@3", "pass^3", "pass@1", RATE, RATE, None]
+    assert [canonical_metric(name) for name in written] == canonical
     assert PRESETS["development"] == {"pass@1": 0.70, "pass@3": 0.90, "pass^3": 0.50}
     assert PRESETS["staging"] == {"pass@1": 0.80, "pass@3": 0.95, "pass^3": 0.65}
     assert PRESETS["production"] == {"pass@1": 0.90, "pass@3": 0.99, "pass^3": 0.80}

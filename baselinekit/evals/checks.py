@@ -22,7 +22,6 @@ from baselinekit.commands.loading import locate_each_problem, provide_eval_schem
 from baselinekit.commands.programs import allowed_by, who_allows
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, cannot_replay
-from baselinekit.evals.gating import read_thresholds
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.selection import folders, resolve_path_or_prompt
 from baselinekit.graders import graders
@@ -36,6 +35,7 @@ from baselinekit.kinds.skill import SkillExecution
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.dispatch import Matcher, compile_baseline
+from baselinekit.metrics import metric_name
 from baselinekit.model.baselines import Baseline, Known, Source
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import FunctionOutput, Grader
@@ -483,21 +483,19 @@ def check_reachable(
 ) -> None:
     """Check the thresholds of a suite, and those `stated` by the operator or a gate, for a run with this
     number of attempts; InvalidInput for those that need more."""
-    tries = attempts or suite.config.attempts
-    thresholds, problems = {**suite.thresholds, **stated}, []
-    read_thresholds(thresholds)
-    for name, least in thresholds.items():
-        for sign, k in read_thresholds({name: least}):
-            if sign == "@" and k > tries:
-                possible = count_noun(tries, "attempt")
-                message = f"pass@{k} cannot be met: it cannot be computed from {possible} per case"
-                hint = f"make {k}, by `config: {{attempts: {k}}}` or --attempts {k}, or ask for pass@{tries}"
-                place = None
-                if name in stated:
-                    message = f"{owner}: {message}" if owner else message
-                elif suite.file is not None:
-                    place = locate(Source(suite.file, at=suite.at), ("thresholds", name), root)
-                problems.append(Problem("BK724", message, hint, place))
+    tries, problems = attempts or suite.config.attempts, []
+    for name in suite.thresholds | stated:
+        sign, k = metric_name(name) or ("", 0)
+        if sign == "@" and k > tries:
+            possible = count_noun(tries, "attempt")
+            message = f"pass@{k} cannot be met: it cannot be computed from {possible} per case"
+            hint = f"make {k}, by `config: {{attempts: {k}}}` or --attempts {k}, or ask for pass@{tries}"
+            place = None
+            if name in stated:
+                message = f"{owner}: {message}" if owner else message
+            elif suite.file is not None:
+                place = locate(Source(suite.file, at=suite.at), ("thresholds", name), root)
+            problems.append(Problem("BK724", message, hint, place))
     if problems:
         raise InvalidInput(*problems)
 

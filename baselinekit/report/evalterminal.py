@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from baselinekit.escape import escape_ci_commands, escape_controls, markdown_text, one_line
 from baselinekit.files.languages import dump_yaml
 from baselinekit.model.evals import GateResult, worst_exit_code
-from baselinekit.model.grades import BORDERLINE, FAULTS, Grade
+from baselinekit.model.grades import FAULTS, Grade
 from baselinekit.model.ratings import ItemStatus, Sheet
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import Json
@@ -136,9 +136,7 @@ def format_metrics(report: Report, style: Style) -> str:
     repeated = any(metric.name == "pass@1" and metric.view != "per case" for metric in metrics)
     lines = []
     for metric in metrics:
-        if metric.name == BORDERLINE:
-            is_informative = bool(metric.value)
-        elif metric.name == RATE:
+        if metric.name == RATE:
             is_informative = metric.value != pass_at_1 and not repeated
         else:
             is_informative = metric.value is not None and (repeated or metric.name == "pass@1")

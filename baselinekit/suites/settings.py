@@ -19,7 +19,7 @@ from baselinekit.graders.composite import with_unique_names
 from baselinekit.graders.graders import GRADERS, Graders, files_of, with_parts
 from baselinekit.kinds.files import link_at
 from baselinekit.lazy import lazy_pattern
-from baselinekit.metrics import PRESETS, metric_name
+from baselinekit.metrics import PRESETS, canonical_metric
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json, Path
@@ -261,7 +261,6 @@ NUMBERED = frozenset({"labels", "score_ranges"})
 """Mappings whose keys are numbers: the labels of a rating scale, the ranges of a rubric."""
 
 MAIN_SUITE = "eval-suite"
-_RATE_METRICS = ("pass_rate", "score")
 
 
 class Settings(MutableStruct):
@@ -322,20 +321,19 @@ def _add_thresholds(thresholds: dict[str, float], entries: Mapping[str, Json], a
     """Add the thresholds of metrics; those of a preset first, which others override."""
     problems = []
     for name, raw in sorted(entries.items(), key=lambda entry: entry[0] != "preset"):
-        metric = metric_name(name)
+        metric = canonical_metric(name)
         message = hint = ""
-        if name == "preset" and isinstance(raw, str) and raw.lower() in PRESETS:
-            thresholds |= PRESETS[raw.lower()]
-        elif name == "preset":
-            message = f"there is no preset {raw!r}"
-            hint = suggest(str(raw).lower(), PRESETS) or f"one of {', '.join(PRESETS)}"
-        elif metric is None and name not in _RATE_METRICS:
+        if name == "preset":
+            thresholds |= PRESETS.get(str(raw).lower(), {})
+            if str(raw).lower() not in PRESETS:
+                message, hint = f"there is no preset {raw!r}", f"one of {', '.join(PRESETS)}"
+        elif metric is None:
             message = f"there is no metric {name!r}"
-            hint = suggest(name, _RATE_METRICS) or "such as pass@1, pass^3, pass_rate or `preset: production`"
+            hint = "such as pass@1, pass^3, pass_rate or `preset: production`"
         elif isinstance(raw, bool) or not isinstance(raw, int | float) or not 0 <= raw <= 1:
             message, hint = f"the lowest value is {schema.describe_value(raw)}", "a number from 0 to 1"
         else:
-            thresholds[f"pass{metric[0]}{metric[1]}" if metric else name] = float(raw)
+            thresholds[metric] = float(raw)
         if message:
             problems.append(Problem("BK717", message, hint, at=(*at, name)))
     return problems

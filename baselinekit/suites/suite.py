@@ -4,12 +4,12 @@ gates that name a suite, `phase:` and `eval_trigger:` of a project's plan."""
 import os
 import posixpath
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from baselinekit import schema
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
-from baselinekit.metrics import metric_name
+from baselinekit.metrics import RATE, canonical_metric
 from baselinekit.model.evals import Gate, Reporting, Suite, SuiteConfig
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import Mistakes, Parts, Schema, add_part, closed_object, prefix_paths, ref
@@ -203,7 +203,6 @@ def defaults_for(file: str, loading: Loading, defaults: Defaults) -> Defaults:
 
 # Gates: `phase:` and `eval_trigger:` of a plan.
 
-RATE = "pass rate"
 SLOT = "{phase_id}"
 ENDINGS = (".md", ".json", ".html")
 PHASE, TRIGGER = "phase", "eval_trigger"
@@ -316,16 +315,17 @@ def _read_phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Probl
         if step is None:
             continue
         config, at = step.config, ("steps", number, "config")
-        least = {metric: float(value) for metric, value in config.thresholds.items()}
-        if config.required_pass_rate is not None:
-            least[RATE] = float(config.required_pass_rate)
-        found += schema.prefix_paths(_check_metrics(least, config.metrics), at)
+        least = found.take(_read_least(config.thresholds, config.required_pass_rate), *at)
+        shown = [
+            found.take(_read_metric(name), *at, "metrics", number)
+            for number, name in enumerate(config.metrics)
+        ]
         suite = found.take(_find_suite(config.suite, file, root), *at, "suite")
         title = f"{name}: {step.description}" if step.description else name
         gate = Gate(
             title,
             least,
-            shown=tuple(config.metrics),
+            shown=tuple(shown),
             suite=suite,
             blocking=config.blocking,
             file=file,
@@ -344,7 +344,7 @@ def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Pro
     failure = trigger.on_failure
     is_archived = trigger.on_success.archive_results
     found = Mistakes()
-    found += _check_metrics(trigger.thresholds)
+    least = found.take(_read_least(trigger.thresholds))
     if failure.report_path is not None:
         found += _check_report_path(failure.report_path, root)
     suite = found.take(_find_suite(trigger.suite, file, root), "suite")
@@ -353,7 +353,7 @@ def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Pro
         found += [replace(problem, at=("on_success", "archive_results")) for problem in problems]
     gate = Gate(
         posixpath.splitext(posixpath.basename(trigger.suite))[0],
-        {metric: float(value) for metric, value in trigger.thresholds.items()},
+        least,
         suite=suite,
         blocking=failure.action == "block",
         categories=tuple(trigger.filters.categories),
@@ -386,16 +386,25 @@ def _find_suite(name: str, file: str, root: str) -> tuple[str, list[Problem]]:
     return name, [Problem("BK716", f"there is no suite {name!r}", hint, at=())]
 
 
-def _check_metrics(least: Mapping[str, object], shown: Sequence[str] = ()) -> Iterator[Problem]:
-    """Yield the metrics that do not exist, and a gate that requires none."""
+def _read_least(
+    thresholds: Mapping[str, float], rate: float | None = None
+) -> tuple[dict[str, float], list[Problem]]:
+    """Return what a gate requires of each metric; a gate that requires nothing is a problem."""
+    found = Mistakes()
+    least = {} if rate is None else {RATE: float(rate)}
+    for name, value in thresholds.items():
+        least[found.take(_read_metric(name), "thresholds", name)] = float(value)
     if not least:
         hint = "state what has to be reached: `thresholds: {pass@1: 0.85}`"
-        yield Problem("BK731", "a gate without requirements lets everything through", hint, at=())
-    places = [("thresholds", name) for name in least] + [("metrics", number) for number in range(len(shown))]
-    for name, at in zip((*least, *shown), places, strict=True):
-        if name != RATE and metric_name(name) is None:
-            hint = "pass@1, pass@3, pass^3 or pass rate"
-            yield Problem("BK723", f"no metric is called {name!r}", hint, at=at)
+        found.append(Problem("BK731", "a gate without requirements lets everything through", hint, at=()))
+    return least, found
+
+
+def _read_metric(name: str) -> tuple[str, list[Problem]]:
+    metric = canonical_metric(name)
+    if metric is not None:
+        return metric, []
+    return name, [Problem("BK723", f"no metric is called {name!r}", "pass@1, pass^3 or pass rate", at=())]
 
 
 def _check_report_path(path: str, root: str) -> list[Problem]:

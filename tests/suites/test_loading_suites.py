@@ -146,7 +146,7 @@ WRONG = {
     "max_workers: 4": "unknown key 'max_workers': it belongs below `config:`",
     "config: {max_workers: 0, retry_count: -2}": "expected an integer from 0 to 1,000, found -2",
     "thresholds: {pass@0: 1}": "there is no metric 'pass@0'",
-    "thresholds: productoin": "there is no preset 'productoin': did you mean 'production'?",
+    "thresholds: productoin": "there is no preset 'productoin': one of development, staging",
 }
 
 
@@ -203,7 +203,7 @@ graders | polite: {type: modle} | config/graders.yaml:1:16: expected one of code
 graders | - polite | config/graders.yaml:1:1: expected a mapping, found a list
 graders | polite: [ | config/graders.yaml:1:10: not valid YAML
 thresholds | pass@1: 2 | config/thresholds.yaml:1:9: the lowest value is 2 (integer)
-thresholds | preset: produktion | config/thresholds.yaml:1:9: there is no preset 'produktion': did you
+thresholds | preset: produktion | config/thresholds.yaml:1:9: there is no preset 'produktion': one of
 """
 
 
@@ -228,7 +228,7 @@ CRITICAL = {"pass@1": 0.95, "pass@3": 0.999, "pass^3": 0.9}
     [
         ("preset: staging", "", STAGING),
         ("pass@1: 0.5\npreset: staging", "", STAGING | {"pass@1": 0.5}),
-        ("pass@1: 0.5", "{pass^3: 1, pass_rate: 0}", {"pass@1": 0.5, "pass^3": 1.0, "pass_rate": 0.0}),
+        ("pass@1: 0.5", "{pass^3: 1, pass_rate: 0}", {"pass@1": 0.5, "pass^3": 1.0, "pass rate": 0.0}),
         ("pass@1: 0.5", "Critical", CRITICAL),
     ],
 )
