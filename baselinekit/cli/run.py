@@ -26,7 +26,6 @@ from baselinekit.commands.recording import keep_report, mask_report
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem, Refused
 from baselinekit.escape import one_line
 from baselinekit.evals import gating
-from baselinekit.evals.attempts import PlanJournals
 from baselinekit.evals.checks import check_reachable
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.evals.rating import Queue
@@ -34,7 +33,7 @@ from baselinekit.evals.run import Planned, RunPolicy, keep_reports, plan_cases, 
 from baselinekit.evals.selection import Choice, load, name_of_case, resolve_path, with_borderline
 from baselinekit.evals.weakened import find_weakened_cases
 from baselinekit.kinds.settings import ModelCalls, ModelClient
-from baselinekit.metrics import PRESETS
+from baselinekit.metrics import PRESETS, RATE
 from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite, worst_exit_code
 from baselinekit.model.results import Report
 from baselinekit.report import evalterminal as shown, next_commands, resultfile, terminal
@@ -162,7 +161,7 @@ def run(options: RunOptions) -> int:
 def plan_suite(project: Project, suite: Suite, options: RunOptions, listed: bool = False) -> list[Planned]:
     """Prepare everything as a run would, without asking any model. With `listed`, no permissions are
     needed either."""
-    choice, policy = _choice(project, options), _policy(project, options, None)
+    choice, policy = _choice(project, options), _policy(project, options)
     with real_context() as context:
         clients = with_models(context, project, options.recording).clients
         if listed:
@@ -181,10 +180,8 @@ def _check_listed(models: ModelClient, name: str) -> None:
             raise
 
 
-def run_suite(
-    project: Project, suite: Suite, options: RunOptions, journals: PlanJournals | None = None
-) -> Report:
-    """Run a suite with real clients. `journals`: the journals of a plan of several suites."""
+def run_suite(project: Project, suite: Suite, options: RunOptions) -> Report:
+    """Run a suite with real clients."""
     action = "" if options.quiet or options.as_json else "running"
     saving = saved_answers(options.save_answers, options.resume)
     with saving as save, real_context() as context, with_progress(context, action) as context:
@@ -201,7 +198,7 @@ def run_suite(
                 project,
                 suite,
                 _choice(project, options),
-                _policy(project, options, journals),
+                _policy(project, options),
                 context,
                 replace(outside, take=partial(record_slip, queue, save)),
                 cli.command_line(project),
@@ -236,16 +233,16 @@ def _choice(project: Project, options: RunOptions) -> Choice:
     )
 
 
-def _policy(project: Project, options: RunOptions, journals: PlanJournals | None) -> RunPolicy:
+def _policy(project: Project, options: RunOptions) -> RunPolicy:
     record = cli.record_policy(project, options.record)
     thresholds = dict(PRESETS[options.preset]) if options.preset else {}
     if options.fail_under is not None:
-        thresholds[gating.RATE] = options.fail_under
+        thresholds[RATE] = options.fail_under
     attempts = options.attempts or (3 if options.preset else None)
     if options.preset and (attempts or 0) < 3:
         message = "a preset needs pass@3, which cannot be computed from fewer than three attempts"
         raise cli.misuse(message, "leave out --attempts, or make it 3 or more")
-    return RunPolicy(record, options.jobs, attempts, options.resume, options.first, thresholds, journals)
+    return RunPolicy(record, options.jobs, attempts, options.resume, options.first, thresholds)
 
 
 def _print(project: Project, report: Report, kept_files: list[str], options: RunOptions) -> None:
@@ -452,7 +449,7 @@ def _gate_of_report(report: Report, preset: str | None, least: dict[str, float])
         metrics = report.suite.metrics
         least = {metric.name: metric.threshold for metric in metrics if metric.threshold is not None}
     name = report.suite.name if report.suite else "all baselines"
-    return Gate(preset or name, least or {gating.RATE: 1.0})
+    return Gate(preset or name, least or {RATE: 1.0})
 
 
 def _run_gates(
@@ -487,24 +484,16 @@ def _run_gates(
         refused = all(isinstance(error, Refused) for error in errors)
         problems = dict.fromkeys(problem for error in errors for problem in error.problems)
         raise (Refused if refused else InvalidInput)(*problems)
-    journals = PlanJournals() if len(gates) > 1 else None
     for number, gate in enumerate(gates, 1):
         suite, run_options = suite_of(gate)
-        report = mask_report(run_suite(project, suite, run_options, journals), project.redactor)
-        if journals is not None and journals.taken:  # its reports are kept already
-            count = len(report.results)
-            cases = "its one case is" if count == 1 else f"its {count:,} cases are"
-            notes.append(f"{gate.name} had already finished: {cases} reused")
-        else:
-            report, kept_files = keep_run(project, suite, report)
-            notes += [f"kept: {delivery.describe_files(kept_files)}"] if kept_files else []
+        report = mask_report(run_suite(project, suite, run_options), project.redactor)
+        report, kept_files = keep_run(project, suite, report)
+        notes += [f"kept: {delivery.describe_files(kept_files)}"] if kept_files else []
         judged.append(gating.judge(gate, report))
         if report.interrupted:
             if unseen := [remaining.name for remaining in gates[number:]]:
                 notes.append(f"never run: {', '.join(unseen)}")
-            return judged
-    if journals is not None and all(one.report.complete for one in judged):
-        journals.forget()
+            break
     return judged
 
 

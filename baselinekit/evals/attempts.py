@@ -16,7 +16,7 @@ from baselinekit.commands.judging import compare_settled, observe, target_of
 from baselinekit.commands.pending import kept_output_of
 from baselinekit.commands.programs import Trace, run_in_name
 from baselinekit.commands.project import CaptureEnvironment, Project, drift_of
-from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, NotRecorded, OutOfBudget, Refused
+from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, OutOfBudget, Refused
 from baselinekit.evals.checks import Prepared, ReadyJudge, setting_of_case
 from baselinekit.files.jsontext import encode
 from baselinekit.graders import base, graders
@@ -82,22 +82,16 @@ def result_of(
     count = len(attempts)
     is_cut_short = count - retried < wanted
     outcome, verdict, deciding = outcome_of(attempts, retried)
-    of_deciding = next((one for one in case_attempts if one.attempt is deciding), case_attempts[0])
+    of_deciding = next(one for one in case_attempts if one.attempt is deciding)
     if is_cut_short and outcome == "passed":
         outcome, verdict = "skipped", "limit"
-    reason = reason_with_count(deciding, attempts)
-    notes: tuple[str, ...] = ()
-    if outcome == "passed":
-        reason = ""
-    elif outcome == "skipped" and is_cut_short:
+    reason = "" if outcome == "passed" else reason_with_count(deciding, attempts)
+    if is_cut_short and outcome == "skipped":
         reason = f"only {count} of {wanted} attempts were made"
-    elif retried:
-        alike = len({(attempt.outcome, attempt.reason) for attempt in attempts}) == 1
-        often = f" (in {'both' if count == 2 else f'all {count}'} attempts)" if alike else ""
-        reason = deciding.reason + often
+    notes: tuple[str, ...] = ()
     if retried and outcome == "passed":
-        first = f"{attempts[0].outcome} at first ({attempts[0].reason or 'no reason'})"
-        notes = (f"flaky: {first}, and passed at attempt {count}",)
+        first = attempts[0]
+        notes = (f"flaky: {first.outcome} at first ({first.reason}), and passed at attempt {count}",)
     recipe = prepared.case.recipe
     is_failed = outcome == "failed"
     is_explained = outcome != "passed" and not kind_of(recipe).asks_nobody
@@ -108,7 +102,6 @@ def result_of(
         target=target_of(recipe, project) if is_explained else "",
         differences=of_deciding.spots if is_failed else (),
         difference_count=of_deciding.count if is_failed else 0,
-        explanation=() if outcome == "passed" else tuple(explain_grades(deciding)),
         notes=notes,
         attempts=count,
         seconds=sum(attempt.seconds for attempt in attempts) / count,
@@ -176,22 +169,21 @@ def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str,
     values, the graders, the files, and the models that answered."""
     case = prepared.case
     environment = attempt.environment if attempt else {}
-    if not prepared.digests:
-        baseline = prepared.baseline or case.baseline
-        stored_output = baseline.baseline.output if baseline and baseline.baseline else None
-        judged_by = []
-        for grader in case.graders:
-            row, method = graders.row_of(grader), grader.method
-            name, how = type(method).__name__, row.without_places(method)
-            if row.compares == "baseline" and baseline is not None:
-                how = baseline.comparison
-            judged_by.append([grader.name, name, how, grader.weight, grader.required])
-        wanted_parts = [case.wanted] if case.wanted != GoodAnswer() else []
-        rule_parts = [case.pass_rule] if case.pass_rule != PassRule() else []
-        question = [case.recipe, case.expected, case.context, stored_output, *wanted_parts]
-        prepared.digests.update(case=digest(question), grader=digest([*judged_by, *rule_parts]))
+    baseline = prepared.baseline or case.baseline
+    stored_output = baseline.baseline.output if baseline and baseline.baseline else None
+    judged_by: list[Any] = []
+    for grader in case.graders:
+        row, method = graders.row_of(grader), grader.method
+        name, how = type(method).__name__, row.without_places(method)
+        if row.compares == "baseline" and baseline is not None:
+            how = baseline.comparison
+        judged_by.append([grader.name, name, how, grader.weight, grader.required])
+    judged_by += [case.pass_rule] if case.pass_rule != PassRule() else []
+    wanted_parts = [case.wanted] if case.wanted != GoodAnswer() else []
+    question = [case.recipe, case.expected, case.context, stored_output, *wanted_parts]
     changing = {"files": prepared.files, "model": environment.get("model"), "judge": environment.get("judge")}
-    return prepared.digests | {name: str(value) for name, value in changing.items() if value}
+    found = {name: str(value) for name, value in changing.items() if value}
+    return {"case": digest(question), "grader": digest(judged_by)} | found
 
 
 def explain_grades(attempt: Attempt, file: str = "") -> Iterator[str]:
@@ -237,8 +229,6 @@ def mean_score(attempts: Sequence[Attempt], retried: int) -> float | None:
 Key = tuple[str, int]
 """A case by its id, and the number of the attempt."""
 
-_FINISHED = {"finished": True}
-
 
 def _read_attempt(record: Json) -> CaseAttempt | None:
     """Return what `Memory.add` has written; None if it is not valid: then it is made again."""
@@ -268,17 +258,12 @@ def key_of(project: Project, name: str, cases: Sequence[Prepared], tries: int, r
 
 
 class Memory:
-    """The attempts that were finished before, and those that are finished now. `was_finished`: an earlier run
-    of the same plan has finished all of them."""
+    """The attempts that were finished before, and those that are finished now."""
 
     def __init__(self, journal: Journal | None, go_on: bool):
         self._journal = journal
         self._known: dict[Key, tuple[CaseAttempt, int | None]] = {}
-        self.was_finished = False
         for entry in journal.begin(go_on) if journal else ():
-            if entry == _FINISHED:
-                self.was_finished = True
-                continue
             is_attempt = isinstance(entry, dict) and entry.keys() == {"id", "failures", "told"}
             known = _read_attempt(entry["told"]) if is_attempt else None
             if known is not None:
@@ -309,12 +294,6 @@ class Memory:
             }
             self._journal.add({"id": case.id, "failures": failures, "told": record})
 
-    def finish(self) -> None:
-        """Record that the run is done, for when the plan that it belongs to is resumed."""
-        if self._journal is not None and not self.was_finished:
-            with suppress(NotRecorded):  # then it is made again
-                self._journal.add(_FINISHED)
-
     def forget(self) -> None:
         if self._journal is not None:
             self._journal.forget()
@@ -322,29 +301,6 @@ class Memory:
     def close(self) -> None:
         if self._journal is not None:
             self._journal.close()
-
-
-class PlanJournals:
-    """The journals of the runs of one plan. They are kept until the plan is done, so that finished runs are
-    not repeated when it is resumed. `taken`: the last run was taken from its journal; `resumed`: some part of
-    the plan was."""
-
-    def __init__(self) -> None:
-        self.taken = self.resumed = False
-        self._finished: list[Memory] = []
-
-    def begun(self, memory: Memory) -> None:
-        self.taken = memory.was_finished
-        self.resumed |= len(memory) > 0
-
-    def finished(self, memory: Memory) -> None:
-        memory.finish()
-        self._finished.append(memory)
-
-    def forget(self) -> None:
-        """Remove all journals: the plan is done."""
-        for memory in self._finished:
-            memory.forget()
 
 
 if TYPE_CHECKING:  # only needed once something differs

@@ -216,8 +216,7 @@ class Prepared(Struct):
     """A case that can be run: its matchers, schemas and programs by the position of the grader that needs
     them, and the texts that its graders judge with, by path. `files`: 16 hex digits of the hash of the files
     that its verdict depends on; "" if it names none. `fault`: an error while it was prepared.
-    `scripts`: the scripts before and after an attempt; `names`: the names of its inputs; `digests`: those of
-    what its verdict depends on, filled when they are first needed."""
+    `scripts`: the scripts before and after an attempt; `names`: the names of its inputs."""
 
     case: Case
     matchers: dict[Position, tuple[Matcher, ...]] = field(default_factory=dict)
@@ -229,7 +228,6 @@ class Prepared(Struct):
     fault: Exception | None = None
     scripts: tuple[Any, Any] = (None, None)
     names: frozenset[str] = frozenset()
-    digests: dict[str, str] = field(default_factory=dict)
 
 
 def setting_of_case(project: Project, file: str, clients: Clients) -> Setting:
@@ -484,7 +482,7 @@ def check_reachable(
     """Check the thresholds of a suite, and those `stated` by the operator or a gate, for a run with this
     number of attempts; InvalidInput for those that need more."""
     tries, problems = attempts or suite.config.attempts, []
-    for name in suite.thresholds | stated:
+    for name in {**suite.thresholds, **stated}:
         sign, k = metric_name(name) or ("", 0)
         if sign == "@" and k > tries:
             possible = count_noun(tries, "attempt")

@@ -33,7 +33,7 @@ from baselinekit.kinds.kind import ALONE
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
-from baselinekit.model.grades import Grade, Grader
+from baselinekit.model.grades import FAULTS, Grade, Grader
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.model.values import Path
 from baselinekit.report.evalreport import without_details
@@ -56,7 +56,7 @@ Made = Sequence[tuple[CaseAttempt, ...] | None]
 class RunPolicy(Struct):
     """How cases are run. None means as the suite has it. `attempts`: how many are made of each case, whatever
     their outcome; with several nothing is tried again. `record`: always, daily or never. `first`: the first
-    case that does not pass ends the run. `lasting`: the journals of the plan that the run is a part of."""
+    case that does not pass ends the run."""
 
     record: str = "never"
     jobs: int | None = None
@@ -64,7 +64,6 @@ class RunPolicy(Struct):
     resume: bool = False
     first: bool = False
     thresholds: dict[str, float] = field(default_factory=dict)
-    lasting: making.PlanJournals | None = None
 
 
 def run(
@@ -110,16 +109,13 @@ def run(
                 from baselinekit.eva import logs
 
                 notes += logs.misspelt_inputs(project, names)
-                if not memory.was_finished:  # else everything is from an earlier run, which has its row
-                    inputs, interrupted = logs.typed_inputs(project, names), context.stop.is_set()
-                    facts = logs.RunFacts(context.timestamp(), wanted, choice.grader, inputs, interrupted)
-                    notes += logs.note_runs(project, suite, chosen, results, facts)
+                inputs, interrupted = logs.typed_inputs(project, names), context.stop.is_set()
+                facts = logs.RunFacts(context.timestamp(), wanted, choice.grader, inputs, interrupted)
+                notes += logs.note_runs(project, suite, chosen, results, facts)
         complete = all(one is not None for one in made) and not any(
             attempt.attempt.code == OUT_OF_BUDGET for one in made for attempt in one or ()
         )
-        if complete and policy.lasting:
-            policy.lasting.finished(memory)
-        elif complete:
+        if complete:
             memory.forget()
     if choice.grader:
         notes.append(f"only {choice.grader} graders were used")
@@ -174,9 +170,7 @@ def _memory(
         if policy.resume and not isinstance(error, NotRecorded):
             raise
         return making.Memory(None, False), [f"this run cannot be resumed: {error.problems[0].message}"]
-    if policy.lasting:
-        policy.lasting.begun(memory)
-    if policy.resume and not len(memory) and not (policy.lasting and policy.lasting.resumed):
+    if policy.resume and not len(memory):
         return memory, ["there was nothing to resume: everything is run again"]
     return memory, []
 
@@ -367,33 +361,30 @@ def _results(
             results.append(making.result_of(one, case_attempts, retried, wanted, project))
     cases = [one.case for one in prepared]
     placed = with_lines(results, [case.source for case in cases], project.root)
-    return _with_grader_lines(placed, cases, project.root)
+    return _explained(placed, cases, project.root)
 
 
-def _with_grader_lines(results: Sequence[Result], cases: Sequence[Case], root: str) -> list[Result]:
-    """Add the lines of the graders to the grades that did not pass, so that the failed one of several checks
-    in a file is found."""
+def _explained(results: Sequence[Result], cases: Sequence[Case], root: str) -> list[Result]:
+    """Explain what did not pass, with the lines of the graders, so that the failed one of several checks in a
+    file is found."""
     paths_by_result = [
-        {name: at for name, at in _paths_of(case.graders) if at}
-        if result.case and result.outcome not in ("passed", "skipped")
-        else {}
+        {name: at for name, at in _paths_of(case.graders) if at} if result.outcome in FAULTS else {}
         for result, case in zip(results, cases, strict=True)
     ]
     requests = [(case.source, [*paths.values()]) for case, paths in zip(cases, paths_by_result, strict=True)]
-    placed = []
+    explained = []
     for result, paths, places in zip(results, paths_by_result, locate_each(requests, root), strict=True):
-        if paths and result.case is not None:
+        if result.outcome in FAULTS and result.case is not None:
             lines = {name: place.line for name, place in zip(paths, places, strict=True)}
             attempts = tuple(
                 replace(attempt, grades=tuple(_at_line(grade, lines) for grade in attempt.grades))
                 for attempt in result.case.attempts
             )
-            deciding = next((one for one in attempts if one.outcome == result.outcome), attempts[0])
+            deciding = next(one for one in attempts if one.outcome == result.outcome)
             explanation = tuple(making.explain_grades(deciding, result.file))
-            facts = replace(result.case, attempts=attempts)
-            result = replace(result, case=facts, explanation=explanation)
-        placed.append(result)
-    return placed
+            result = replace(result, case=replace(result.case, attempts=attempts), explanation=explanation)
+        explained.append(result)
+    return explained
 
 
 def _paths_of(graders_in_record: Sequence[Grader], within: str = "") -> Iterator[tuple[str, Path]]:
