@@ -433,7 +433,7 @@ def _check_model(name: str, case: Case, environment: CaptureEnvironment) -> None
         from baselinekit.suites.targets import add_discovered_targets  # most projects name no targets
 
         project = environment.project
-        targets = add_discovered_targets(project.targets, project.root, case.source.file, {})
+        targets = add_discovered_targets(project.targets, project.root, case.source.file)
         raise InvalidInput(*(targets.problems_of(name) or error.problems)) from None
 
 

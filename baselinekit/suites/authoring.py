@@ -7,13 +7,12 @@ from pathlib import Path
 from baselinekit.graders.by_function import Program
 from baselinekit.graders.by_text import Lists
 from baselinekit.graders.graders import GRADERS, Graders
-from baselinekit.kinds.table import KINDS
 from baselinekit.model.evals import Expected
 from baselinekit.schema import Parts, Schema, add_part, closed_object, dump_schema, one_or_several, ref
 from baselinekit.store import atomic
 from baselinekit.store.dialects.native import json_schema as baseline_schema
 from baselinekit.store.results import write_text
-from baselinekit.suites.dialect import INPUTS, Dialect, StatedInput, TargetName
+from baselinekit.suites.dialect import INPUTS, Dialect, StatedInput
 from baselinekit.suites.loading import DIALECTS
 from baselinekit.suites.settings import InlineGrader, NamedGrader
 
@@ -28,7 +27,7 @@ def json_schema() -> Schema:
 
 def schema_with(graders: Graders, dialects: Sequence[Dialect] = DIALECTS) -> Schema:
     parts: Parts = dict(baseline_schema()["$defs"])
-    add_recipes(parts)
+    add_inputs(parts)
     add_graders(parts, graders)
     add_expectations(parts)
     list_forms: list[Schema] = []
@@ -55,12 +54,7 @@ def schema_with(graders: Graders, dialects: Sequence[Dialect] = DIALECTS) -> Sch
     }
 
 
-def add_recipes(parts: Parts) -> None:
-    for name, kind in KINDS.items():
-        add_part(parts, f"{name.title()}Target", kind.execution)
-    parts["Execution"] = {"oneOf": [ref(f"{name.title()}Target") for name in KINDS]}
-    add_part(parts, "NamedTarget", TargetName)
-    parts["Execution"]["oneOf"].append(ref("NamedTarget"))
+def add_inputs(parts: Parts) -> None:
     kinds = []
     for name, schema in INPUTS.items():
         part = f"Asked_{name}"

@@ -22,6 +22,7 @@ from baselinekit.suites import dialect, settings
 from baselinekit.suites.dialect import CaseTimeLimit, Criticality, Defaults, EvalDocument, EvalItem, Retries
 from baselinekit.suites.messages import ASSISTANT, USER, NamedFiles, read_messages
 from baselinekit.suites.settings import GraderContext, check_grader_paths
+from baselinekit.suites.targets import StatedExecution
 
 WRAPPER = "capability_eval"
 EXPECTED = ("expected", "expected_output")
@@ -32,7 +33,6 @@ KEYS = frozenset(("input", *EXPECTED, "grader", "graders"))
 StatedId = Annotated[str, Meta(extra_json_schema={"pattern": f"^{native.ID.pattern}$"})]
 StatedInput = Annotated[Json, Meta(extra_json_schema=schema.ref("Input"))]
 StatedExpectation = Annotated[Json, Meta(extra_json_schema=schema.or_null(schema.ref("Expected")))]
-StatedExecution = Annotated[Json, Meta(extra_json_schema=schema.or_null(schema.ref("Execution")))]
 StatedGrader = Annotated[Json, Meta(extra_json_schema=schema.or_null(schema.ref("AnyGrader")))]
 StatedCases = Annotated[list[Json], Meta(min_length=1, extra_json_schema={"items": schema.ref("Case")})]
 StatedRule = Literal["all", "mean"] | PassRule | None
@@ -70,7 +70,7 @@ class CapabilityRecord(Struct):
     sidecar: dict[str, Json] = field(default_factory=dict)
     conversation_id: str | None = None
     pass_rule: StatedRule = None
-    execution: StatedExecution = ABSENT
+    execution: StatedExecution | None = None
     skip: str | None = None
     metadata: CaseMetadata | None = None
 
@@ -103,8 +103,8 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
     found = Mistakes()
     record = found.take(schema.read_right_keys(CapabilityRecord, values))
     own_target = recipe = None
-    if "execution" in values:
-        own_target = found.take(dialect.execution(values["execution"], defaults), "execution")
+    if record is not None and record.execution is not None:
+        own_target = found.take(dialect.execution(record.execution, defaults), "execution")
     if "input" in values and (own_target is not None or "execution" not in values):
         recipe = found.take(dialect.recipe(values["input"], own_target, defaults, source.file), "input")
     rule = found.take(_read_rule(record.pass_rule if record else None, defaults))
@@ -207,7 +207,7 @@ class CaseSettings(Struct):
     timeout_seconds: CaseTimeLimit | None = None
     judge_after_failure: bool | None = None
     pass_rule: StatedRule = None
-    execution: StatedExecution = ABSENT
+    execution: StatedExecution | None = None
 
 
 T = TypeVar("T", bound=CaseSettings)
@@ -228,7 +228,7 @@ def read_settings(form: type[T], raw: Json, defaults: Defaults) -> tuple[T | Non
         return None, defaults, found
     own = {name: getattr(config, key, None) for key, name in _AS_DEFAULTS.items()}
     settings = {name: value for name, value in own.items() if value is not None}
-    if config.execution is not ABSENT and config.execution is not None:
+    if config.execution is not None:
         settings["execution"] = found.take(dialect.execution(config.execution, defaults), "execution")
     rule = found.take(_read_rule(config.pass_rule, defaults))
     return config, replace(defaults, pass_rule=rule, **settings), found

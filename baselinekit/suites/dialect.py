@@ -25,7 +25,7 @@ from baselinekit.structs import Meta, MutableStruct, Struct, field, replace
 from baselinekit.suites import targets
 from baselinekit.suites.messages import USER, NamedFiles, has_role, read_messages, recipe_of
 from baselinekit.suites.settings import NUMBERED, Settings
-from baselinekit.suites.targets import DEFAULT, Targets, TargetsFile, add_discovered_targets
+from baselinekit.suites.targets import DEFAULT, TargetName, Targets, add_discovered_targets
 
 Criticality = Literal["critical", "high", "medium", "low"]
 _SECONDS = Meta(gt=0, le=366 * 86_400, description="a number of seconds above 0, at most a year")
@@ -203,11 +203,10 @@ class Loading(MutableStruct):
     """A load of eval files. What it reads with: `fetch_file` reads a file named by the address of a git
     repository, `targets` are the named targets, `files` are all files to read, and the `discovered` ones
     among them were found in a folder, not named. What it has read, besides cases, suites and problems: the
-    limits of `workers` that targets state, `descriptions` and `rename_hints` (how to change its ids) by file,
-    the lists of targets found near eval files, and what a file beside a file of cases states for all of them
-    (`shared_facts`). And about suites: `open_suites` are those on the way to the current file, `references`
-    the files that suites refer to, with the top suite and the file of the first reference, and `defaults`
-    those of each suite for its cases."""
+    limits of `workers` that targets state, `descriptions` by file, and what a file beside a file of cases
+    states for all of them (`shared_facts`). And about suites: `open_suites` are those on the way to the
+    current file, `references` the files that suites refer to, with the top suite and the file of the first
+    reference, and `defaults` those of each suite for its cases."""
 
     root: str
     dialects: Sequence[Dialect]
@@ -220,9 +219,7 @@ class Loading(MutableStruct):
     problems: list[Problem] = field(default_factory=list)
     workers: list[int] = field(default_factory=list)
     descriptions: dict[str, str] = field(default_factory=dict)
-    rename_hints: dict[str, str] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
-    found_targets: dict[str, TargetsFile] = field(default_factory=dict)
     shared_facts: dict[str, Any] = field(default_factory=dict)
     open_suites: list[str] = field(default_factory=list)
     references: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -230,12 +227,7 @@ class Loading(MutableStruct):
 
     def all_problems(self) -> list[Problem]:
         """Return all problems, each once, as a suite may be read twice."""
-        repeated = []
-        for problem in find_repeated_ids(self.cases, self.root):
-            file = problem.place.file if problem.place else ""
-            if file in self.rename_hints and f"it is at {file}:" not in problem.hint:
-                problem = replace(problem, hint=f"{problem.hint}, or {self.rename_hints[file]}")
-            repeated.append(problem)
+        repeated = find_repeated_ids(self.cases, self.root)
         return list(dict.fromkeys([*self.settings.problems, *self.problems, *repeated]))
 
     def finish(self) -> None:
@@ -243,7 +235,7 @@ class Loading(MutableStruct):
         if problems := self.all_problems():
             raise error_for(problems)(*problems)
 
-    def file(self, file: str, defaults: Defaults, only_suite: bool = False) -> None:
+    def file(self, file: str, defaults: Defaults) -> None:
         """Read a whole file."""
         try:
             data = read(self.root, file)
@@ -265,12 +257,12 @@ class Loading(MutableStruct):
             document = EvalDocument(self, file, number, source)
             for item in items_of_document:
                 item = replace(item, form=form_of_lines) if item.form == "case" else item
-                problems.setdefault(number, []).extend(document.item(item, defaults, only_suite))
+                problems.setdefault(number, []).extend(document.item(item, defaults))
         self.problems += schema.place_problems(body, file, problems)
 
     def with_targets(self, file: str, defaults: Defaults) -> Defaults:
         """Return the defaults with the targets that this file can name, and the operator's choice."""
-        targets = add_discovered_targets(self.targets, self.root, file, self.found_targets)
+        targets = add_discovered_targets(self.targets, self.root, file)
         defaults = replace(defaults, targets=targets, workers=self.workers)
         if targets.chosen is None or targets.chosen == DEFAULT:
             return defaults
@@ -311,14 +303,11 @@ class EvalDocument(Struct):
     def source(self, at: Path, raw: dict[str, Json]) -> Source:
         return self.source_of(self.number, at, raw)
 
-    def item(self, item: EvalItem, defaults: Defaults, only_suite: bool = False) -> list[Problem]:
+    def item(self, item: EvalItem, defaults: Defaults) -> list[Problem]:
         """Read an item by its dialect. A report found among cases is skipped."""
         if item.problem is not None:
             is_skipped = item.form == "report" and self.file in self.loading.discovered
-            return [] if is_skipped and not only_suite else [item.problem]
-        if only_suite and item.form not in ("suite", "gate"):
-            message = "not a suite: it contains cases without `eval_suite:`"
-            return [Problem("BK710", message, f"run it as it is: baselinekit run {self.file}", at=item.at)]
+            return [] if is_skipped else [item.problem]
         dialect = next(dialect for dialect in self.loading.dialects if dialect.name == item.form)
         return dialect.read(item, self, defaults)
 
@@ -342,20 +331,11 @@ class StatedInput(Struct):
     case: str = ""
 
 
-class TargetName(Struct):
-    """An `execution:` that names a target."""
-
-    target: str
-
-
-def execution(raw: Json, defaults: Defaults) -> tuple[Execution | None, list[Problem]]:
-    """Read an `execution:` by its type, or by the name of a target."""
-    if not isinstance(raw, dict) or raw.get("type") is not None or "target" not in raw:
-        return targets.read_execution(raw)
-    named, problems = schema.read_as(TargetName, raw)
-    if named is None:
-        return None, problems
-    target, problems = defaults.targets.find(named.target)
+def execution(stated: Any, defaults: Defaults) -> tuple[Execution | None, list[Problem]]:
+    """Return a stated execution, or the target that it names."""
+    if not isinstance(stated, TargetName):
+        return stated, []
+    target, problems = defaults.targets.find(stated.target)
     if target is None:
         return None, [schema.move_to_name(problem, ("target",)) for problem in problems]
     if target.workers is not None:

@@ -157,8 +157,8 @@ def test_h17_load_suite_with_a_mistake_is_refused(tmp_path: Path) -> None:
         assert [line for line in mistakes(tmp_path) if f"{SUITE}:1:" in line and message in line], more
     put_suite(tmp_path)
     assert "expected a list, found an empty list: add an entry" in mistakes(tmp_path)[0]
-    hint = "it contains cases without `eval_suite:`: run it as it is: baselinekit run evals/one.yaml"
-    assert mistakes(tmp_path, "evals/one.yaml") == [f"BK710 evals/one.yaml:1:1: not a suite: {hint}"]
+    hint = "it has no `eval_suite:`: run it as it is: baselinekit run evals/one.yaml"
+    assert mistakes(tmp_path, "evals/one.yaml") == [f"BK710 evals/one.yaml: not a suite: {hint}"]
 
 
 SKILL = "execution: {type: skill, skill_name: s}"
