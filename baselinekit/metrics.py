@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from math import comb, exp, fsum, lgamma, log, log1p, sqrt
 from statistics import NormalDist
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from baselinekit.lazy import lazy_pattern
 
@@ -187,8 +187,6 @@ Value = bool | int | float | str | None
 
 V = TypeVar("V")
 
-Level = Literal["nominal", "ordinal", "interval"]
-
 
 def share_of_most(values: Sequence[V]) -> float:
     """Per-cent agreement on one item: the share of the raters who give the most common value."""
@@ -226,30 +224,3 @@ def cohen_kappa(first_rater: Sequence[Value], second_rater: Sequence[Value]) -> 
     if chance == len(pairs) ** 2:
         return None
     return (sum(a == b for a, b in pairs) * len(pairs) - chance) / (len(pairs) ** 2 - chance)
-
-
-def krippendorff(units: Sequence[Sequence[Value]], level: Level) -> float | None:
-    """Krippendorff's alpha: any number of raters, and None for a missing rating. None if it is not defined:
-    nothing was rated twice, or all ratings are the same."""
-    rated_units: list[list[Value]] = [[value for value in unit if value is not None] for unit in units]
-    paired = [values for values in rated_units if len(values) > 1]
-    totals = Counter(value for unit in paired for value in unit)
-    count = sum(totals.values())
-    if len(totals) < 2:
-        return None
-    distance = _distances(totals, level)
-    observed = fsum(2 * distance(a, b) / (len(unit) - 1) for unit in paired for a, b in combinations(unit, 2))
-    chance = fsum(2 * totals[a] * totals[b] * distance(a, b) for a, b in combinations(totals, 2))
-    return 1 - (count - 1) * observed / chance
-
-
-def _distances(totals: Mapping[Value, int], level: Level) -> Callable[[Value, Value], float]:
-    if level == "nominal":
-        return lambda a, b: float(a != b)
-    if level == "interval":
-        return lambda a, b: (float(a or 0) - float(b or 0)) ** 2
-    below, middle = 0.0, {}
-    for value in sorted(totals, key=lambda value: float(value or 0)):
-        middle[value] = below + totals[value] / 2  # the number of smaller values, and half of the equal ones
-        below += totals[value]
-    return lambda a, b: (middle[a] - middle[b]) ** 2

@@ -15,7 +15,6 @@ from baselinekit.metrics import (
     cohen_kappa,
     fisher_exact,
     holm_adjust,
-    krippendorff,
     mcnemar_exact,
     metric_name,
     pass_at_k,
@@ -134,44 +133,7 @@ def test_clustered_interval_different_attempts_narrow_it() -> None:
 # Agreement of raters.
 
 
-def units(*raters: str) -> list[list[int | None]]:
-    """Rows of raters, `.` where one gave no rating, as columns of units."""
-    rows = [[None if word == "." else int(word) for word in rater.split()] for rater in raters]
-    return [list(column) for column in zip(*rows, strict=True)]
-
-
-FOUR_OBSERVERS = units(
-    "1 2 3 3 2 1 4 1 2 . . .", "1 2 3 3 2 2 4 1 2 5 . 3", ". 3 3 3 2 3 4 2 2 5 1 .", "1 2 3 3 2 4 4 1 2 5 1 ."
-)
-"""Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), C and D."""
-
-THREE_CODERS = units(
-    ". . . . . 3 4 1 2 1 1 3 3 . 3", "1 . 2 1 3 3 4 3 . . . . . . .", ". . 2 1 3 4 4 . 2 1 1 3 3 . 4"
-)
-"""The example that Wikipedia works through."""
-
-TWO_OBSERVERS = units("0 1 0 0 0 0 0 0 1 0", "1 1 1 0 0 1 0 0 0 0")
-"""Krippendorff (2011), A: binary data of two observers."""
-
-
-@pytest.mark.parametrize(
-    ("ratings", "level", "alpha"),
-    [
-        (FOUR_OBSERVERS, "nominal", 0.743),
-        (FOUR_OBSERVERS, "ordinal", 0.815),
-        (FOUR_OBSERVERS, "interval", 0.849),
-        (THREE_CODERS, "nominal", 0.691),
-        (THREE_CODERS, "interval", 0.811),
-        (TWO_OBSERVERS, "nominal", 0.095),
-    ],
-)
-def test_krippendorff_published_values(ratings: list, level: str, alpha: float) -> None:
-    assert krippendorff(ratings, level) == pytest.approx(alpha, abs=0.0005)  # type: ignore[arg-type]
-
-
 def test_agreement_undefined_is_none() -> None:
-    assert krippendorff([[1, 1], [1, 1]], "nominal") is None
-    assert krippendorff([[1, None], [None, 2]], "ordinal") is None
     assert cohen_kappa([1, 1], [1, 1]) is None
     assert cohen_kappa([None], [1]) is None
     assert cohen_kappa([], []) is None

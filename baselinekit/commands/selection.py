@@ -11,6 +11,7 @@ from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.kinds.dispatch import digest
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Baseline, Entry
+from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Variable
 from baselinekit.model.results import Coverage, Shard
 from baselinekit.structs import Struct, replace
@@ -22,7 +23,7 @@ _MOST_NAMED = 8
 _GLOB = frozenset("*?[")
 
 
-Selectable = Baseline | Entry
+Selectable = Baseline | Entry | Case
 Chosen = TypeVar("Chosen", Baseline, Entry)
 Test = Callable[[Selectable], bool]
 

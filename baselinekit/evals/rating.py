@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
-from baselinekit import metrics
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, NothingSelected, NotRecorded, Problem, suggest
 from baselinekit.evals.attempts import judged_scores, mean_score, outcome_of, reason_with_count
@@ -17,13 +16,11 @@ from baselinekit.graders.base import code_of, combine_grades
 from baselinekit.graders.composite import grade_from_parts
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Attempt, Grade, Grader, HumanRating, PassRule
-from baselinekit.model.ratings import ItemStatus, Rating, RatingItem, Sheet, same_person
+from baselinekit.model.ratings import ItemStatus, Rating, RatingItem, RatingView, Sheet
 from baselinekit.model.recipes import Observation
 from baselinekit.model.results import Report, Result
-from baselinekit.model.values import Json
 from baselinekit.schema import place_problems
-from baselinekit.secrets.variables import Redactor
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import Struct, convert, plain, replace
 from baselinekit.suites.ratings import Ratings, load_ratings
 
 _SHORTEST_KEY = 6
@@ -45,17 +42,16 @@ class Queue(Struct):
         """Grade an output by the ratings that people have given so far: the client of a human grader."""
         redactor = self.project.redactor.knowing(observation.output)
         mask, output = redactor.mask_value, redactor.mask_value(observation.output)
-        method = _without_secrets(grader.method, redactor)
+        method = convert(mask(plain(grader.method)), HumanRating)
         grader = replace(grader, method=method)
         shown, claims = by_human.rating_material(case, grader, output, observation.environment)
-        texts = {name: mask(getattr(shown, name)) for name in shown.__struct_fields__}
         key = by_human.item_key(case, grader, output)
         item = RatingItem(
             key=key,
             case=case.id,
             grader=grader.name,
             method=method,
-            shown=replace(shown, **texts),
+            shown=convert(mask(plain(shown)), RatingView),
             opened_at=self.stamp(),
             claims=claims,
         )
@@ -102,22 +98,6 @@ def _is_named(item: RatingItem, word: str) -> bool:
     return fnmatchcase(item.case, word) or (len(word) >= _SHORTEST_KEY and item.key.startswith(word))
 
 
-def _without_secrets(method: HumanRating, redactor: Redactor) -> HumanRating:
-    """The grader without secrets in any of the texts that people see."""
-    mask, scale = redactor.mask_value, method.rating_scale
-    scale = replace(
-        scale,
-        labels={number: mask(label) for number, label in scale.labels.items()},
-        criteria=mask(scale.criteria),
-        description=mask(scale.description),
-        options=[
-            replace(option, label=mask(option.label), description=mask(option.description))
-            for option in scale.options
-        ],
-    )
-    return replace(method, rubric=mask(method.rubric), slots=mask(method.slots), rating_scale=scale)
-
-
 def sheet(item: RatingItem) -> Sheet:
     """What a rater sees. A blind evaluation hides where the output comes from, and the ratings of others."""
     method, scale, is_blind = item.method, item.method.rating_scale, item.method.blind_evaluation
@@ -143,40 +123,6 @@ def sheet(item: RatingItem) -> Sheet:
         {} if is_blind else item.shown.about,
         None if method.time_limit_minutes is None else float(method.time_limit_minutes),
     )
-
-
-def agreements(standings: Sequence[ItemStatus]) -> list[dict[str, Json]]:
-    """How far raters agree beyond chance, by grader, over all items with two or more raters: Krippendorff's
-    alpha, and Cohen's kappa where only two people rated. Of several criteria each one is a unit of its own;
-    the person who decides is not a rater."""
-    by_grader: dict[tuple[str, str], list[dict[str, list[Json]]]] = {}
-    for standing in standings:
-        item, kind = standing.item, standing.item.method.rating_scale.type
-        values = {
-            same_person(rating.rater): rating.value if isinstance(rating.value, list) else [rating.value]
-            for rating in item.raters
-        }
-        if kind != "ranking" and len(values) > 1:
-            by_grader.setdefault((item.grader, kind), []).append(values)
-    rows = []
-    for (grader, scale), rated in by_grader.items():
-        if len(rated) < 2:
-            continue
-        raters = sorted({rater for values in rated for rater in values})
-        units = [
-            [values[rater][n] if rater in values else None for rater in raters]
-            for values in rated
-            for n in range(max(map(len, values.values())))
-        ]
-        level: metrics.Level = "nominal" if scale == "binary" else "ordinal"
-        alpha = metrics.krippendorff(units, level)
-        row: dict[str, Json] = {"grader": grader, "items": len(rated), "raters": len(raters)}
-        row[f"Krippendorff's alpha ({level})"] = None if alpha is None else round(alpha, 4)
-        if len(raters) == 2:
-            kappa = metrics.cohen_kappa([unit[0] for unit in units], [unit[1] for unit in units])
-            row["Cohen's kappa"] = None if kappa is None else round(kappa, 4)
-        rows.append(row)
-    return rows
 
 
 class Imported(Struct):
