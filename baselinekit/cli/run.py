@@ -27,7 +27,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Prob
 from baselinekit.escape import one_line
 from baselinekit.evals import gating
 from baselinekit.evals.checks import check_reachable
-from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
+from baselinekit.evals.earlier import PARTS, compare_runs, load_earlier
 from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import Planned, RunPolicy, keep_reports, plan_cases, run as run_cases
 from baselinekit.evals.selection import Choice, load, name_of_case, resolve_path, with_borderline
@@ -104,7 +104,7 @@ class RunOptions:
     preset: str | None = cli.option(type=_PRESET, help="Thresholds of pass@1, pass@3 and pass^3: 3 attempts.")
     compare_to: str | None = cli.option("RUN", help="Compare with an earlier run: a result file, or last.")
     across: tuple[str, ...] = cli.several(
-        "PART", help="With --compare-to: even if the model, judge, files, grader or case differs."
+        type=click.Choice(PARTS), help="With --compare-to: even if this part of a case differs."
     )
     fail_on_regressed: bool = cli.flag(help="With --compare-to: exit 1 if any case regressed.")
     since: cli.BaseOptions = cli.including(cli.BaseOptions)
@@ -135,7 +135,6 @@ def run(options: RunOptions) -> int:
     if options.only_list:
         _print_plan(plan_suite(project, suite, options, listed=True), suite, options)
         return InvalidInput.exit_code if suite.unread else 0
-    check_parts(options.across)
     earlier = None
     if options.compare_to is not None:  # a missing one is reported before any model is asked
         earlier = load_earlier(project, options.compare_to, suite.name)
