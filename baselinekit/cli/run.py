@@ -19,7 +19,6 @@ from baselinekit.cli.entry import INTERRUPTED, clock
 from baselinekit.cli.evalclients import build_outside, record_slip, run_elsewhere, saved_answers
 from baselinekit.clients.trust import check_inside
 from baselinekit.commands import history
-from baselinekit.commands.doctor import ASKED_OF_OPERATOR
 from baselinekit.commands.loading import provide_eval_schema
 from baselinekit.commands.project import Project
 from baselinekit.commands.recording import keep_report, mask_report
@@ -32,7 +31,6 @@ from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import Planned, RunPolicy, keep_reports, plan_cases, run as run_cases
 from baselinekit.evals.selection import Choice, load, name_of_case, resolve_path, with_borderline
 from baselinekit.evals.weakened import find_weakened_cases
-from baselinekit.kinds.settings import ModelCalls, ModelClient
 from baselinekit.metrics import PRESETS, RATE
 from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite, worst_exit_code
 from baselinekit.model.results import Report
@@ -163,20 +161,8 @@ def plan_suite(project: Project, suite: Suite, options: RunOptions, listed: bool
     choice, policy = _choice(project, options), _policy(project, options)
     with real_context() as context:
         clients = with_models(context, project, options.recording).clients
-        if listed:
-            models = clients.models
-            clients = replace(clients, models=ModelCalls(models.ask, partial(_check_listed, models)))
         outside = build_outside(project, clients, Queue(project, clock()), None)
         return plan_cases(project, suite, choice, policy, clients, outside, listed)
-
-
-def _check_listed(models: ModelClient, name: str) -> None:
-    """Check a model of a run that is only listed: without an entry or a key it is not an error yet."""
-    try:
-        models.check(name)
-    except InvalidInput as error:
-        if any(problem.code not in ("BK601", *ASKED_OF_OPERATOR) for problem in error.problems):
-            raise
 
 
 def run_suite(project: Project, suite: Suite, options: RunOptions) -> Report:

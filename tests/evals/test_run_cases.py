@@ -102,8 +102,7 @@ def test_h63_run_checks_everything_before_it_asks_anything(tmp_path: Path) -> No
     codes = ["BK214", "BK706", "BK703", "BK111", "BK324", "BK350"]
     assert [problem.code for problem in error.value.problems] == codes
     assert [problem.place.file for problem in error.value.problems if problem.place] == list("abcdef")
-    hint = "--var nope=…, or `variables:` in the configuration; \\{{nope}} is the literal text"
-    assert error.value.problems[-1].with_hint == f"there is no value for {{{{nope}}}}: {hint}"
+    assert error.value.problems[-1].message == "the template uses {{nope}}, which is not an input"
     with pytest.raises(Refused, match="BK406 b: there is no sandbox"):
         world.run(suite(case("a"), case("b", "", CALLS)), outside=EvalClients(check=refused))
     assert world.calls == []
