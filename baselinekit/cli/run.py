@@ -25,6 +25,7 @@ from baselinekit.commands.recording import keep_report, mask_report
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem, Refused
 from baselinekit.escape import one_line
 from baselinekit.evals import gating
+from baselinekit.evals.attempts import PendingWrites
 from baselinekit.evals.checks import check_reachable
 from baselinekit.evals.earlier import PARTS, compare_runs, load_earlier
 from baselinekit.evals.rating import Queue
@@ -161,8 +162,8 @@ def plan_suite(project: Project, suite: Suite, options: RunOptions, listed: bool
     choice, policy = _choice(project, options), _policy(project, options)
     with real_context() as context:
         clients = with_models(context, project, options.recording).clients
-        outside = build_outside(project, clients, Queue(project, clock()), None)
-        return plan_cases(project, suite, choice, policy, clients, outside, listed)
+        outside = build_outside(project, clients, Queue(project, clock()), False, PendingWrites())
+        return plan_cases(project, suite, choice, policy, clients, outside.check, listed)
 
 
 def run_suite(project: Project, suite: Suite, options: RunOptions) -> Report:
@@ -174,7 +175,7 @@ def run_suite(project: Project, suite: Suite, options: RunOptions) -> Report:
         models = LazyModels(project, context.clients, options.recording, options.resume, about)
         context = models.added_to(context)
         queue = Queue(project, clock())
-        outside = build_outside(project, context.clients, queue, save)
+        outside = partial(build_outside, project, context.clients, queue, save is not None)
         with closing(models):
             models.go_on()
             if options.where.dask is not None:
@@ -185,7 +186,8 @@ def run_suite(project: Project, suite: Suite, options: RunOptions) -> Report:
                 _choice(project, options),
                 _policy(project, options),
                 context,
-                replace(outside, take=partial(record_slip, queue, save)),
+                outside,
+                partial(record_slip, queue, save),
                 cli.command_line(project),
                 partial(run_elsewhere, Job(context, models), options.where, save is not None),
             )

@@ -411,8 +411,8 @@ def run_judge(
 
 
 class PendingWrites(Struct):
-    """What the run has to write down for an attempt that was made elsewhere: the outputs that are `queued`
-    for people to rate, and the answers, a line of JSON each."""
+    """What the run has to write down for an attempt: the outputs that are `queued` for people to rate, and
+    the answers, a line of JSON each."""
 
     queued: list[RatingItem] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
@@ -421,8 +421,7 @@ class PendingWrites(Struct):
 class EvalClients(Struct):
     """The clients that only evals need. `run` runs generated code in a sandbox, with the client that it is
     given; `rated` returns the grade by the ratings of people; `check` refuses in advance what may not be run;
-    `answered` is called with the answer to each attempt; `take` writes down the slip of an attempt that was
-    made elsewhere."""
+    `answered` is called with the answer to each attempt."""
 
     run: Callable[[FunctionOutput, str, Execute], SandboxResult] = lambda method, code, execute: (
         SandboxResult((), flaw="there is no sandbox to run the program in")
@@ -432,7 +431,10 @@ class EvalClients(Struct):
     )
     check: Callable[[FunctionOutput], None] = lambda method: None
     answered: Callable[[Case, int, Observation], None] = lambda case, number, observation: None
-    take: Callable[[PendingWrites], None] = lambda slip: None
+
+
+Outside = Callable[[PendingWrites], EvalClients]
+"""Returns clients that note what is to be written on the slip that they are given."""
 
 
 class CaseTurn(Struct):
@@ -449,17 +451,21 @@ class CaseTurn(Struct):
     def number(self) -> int:
         return self.first + self.tried
 
+    @property
+    def key(self) -> Key:
+        return self.case.id, self.first
+
 
 class JudgedAttempt(Struct):
     """The result of an attempt, and what the run has to write for it: the `pending` change of a baseline, or
     `settled_id`, the baseline that does not differ any more. `warning`: why the change cannot be kept;
-    `slip`: what else is to be written, None where it is written already."""
+    `slip`: what else is to be written."""
 
     case_attempt: CaseAttempt
     pending: "KeptOutput | None" = None
     settled_id: str = ""
     warning: str = ""
-    slip: PendingWrites | None = None
+    slip: PendingWrites = field(default_factory=PendingWrites)
 
 
 class CaseOrder(Struct):
@@ -495,27 +501,23 @@ OF_ATTEMPTS = Terms[CaseTurn, JudgedAttempt](
 
 
 class CaseWorker(Struct):
-    """Makes attempts, from several threads at once. It writes nothing and handles no signal.
-    `elsewhere`: returns clients that note what is to be written on the slip that they are given."""
+    """Makes attempts, from several threads at once. It writes nothing and handles no signal."""
 
     environment: CaptureEnvironment
-    outside: EvalClients
+    outside: Outside
     context: RunContext
     prepared: Callable[[Case], Prepared]
-    elsewhere: Callable[[PendingWrites], EvalClients] | None = None
 
     def judge(self, turn: CaseTurn) -> JudgedAttempt:
         """Make one attempt. An error becomes its outcome, also an unexpected one, and the run goes on."""
-        slip, outside = None, self.outside
-        if self.elsewhere is not None:
-            slip = PendingWrites()
-            outside = self.elsewhere(slip)
+        slip = PendingWrites()
         try:
-            return replace(self._attempt(turn, outside), slip=slip)
+            judged = self._attempt(turn, self.outside(slip))
         except Exception as error:
             redactor = self.environment.project.redactor
             fault = _no_output(turn.number, "error", errors.internal_error(error))
-            return JudgedAttempt(CaseAttempt(_masked(fault, redactor, Trace(redactor))), slip=slip)
+            judged = JudgedAttempt(CaseAttempt(_masked(fault, redactor, Trace(redactor))))
+        return replace(judged, slip=slip)
 
     def _attempt(self, turn: CaseTurn, outside: EvalClients) -> JudgedAttempt:
         prepared, number = self.prepared(turn.case), turn.number

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
 from baselinekit.commands.project import Project
-from baselinekit.errors import InvalidInput, NothingSelected, NotRecorded, Problem, suggest
+from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.evals.attempts import judged_scores, mean_score, outcome_of, reason_with_count
 from baselinekit.evals.gating import measure
 from baselinekit.graders import by_human
@@ -27,27 +27,25 @@ _SHORTEST_KEY = 6
 
 
 class Queue(Struct):
-    """The queue of a project. Everything that shows or enters ratings goes through here. `put_aside`: takes
-    the items that another process puts into the queue; without it they are put into it here."""
+    """The queue of a project. Everything that shows or enters ratings goes through here."""
 
     project: Project
     now: Callable[[], float]
-    put_aside: Callable[[RatingItem], None] | None = None
 
     @property
     def ratings(self) -> Ratings:
         return Ratings(self.project.root)
 
-    def rated(self, case: Case, grader: Grader, observation: Observation) -> Grade:
-        """Grade an output by the ratings that people have given so far: the client of a human grader."""
+    def rated(self, case: Case, grader: Grader, observation: Observation) -> tuple[Grade, RatingItem]:
+        """Return the grade of an output by the ratings that people have given so far, and the item that is to
+        be in the queue."""
         redactor = self.project.redactor.knowing(observation.output)
         mask, output = redactor.mask_value, redactor.mask_value(observation.output)
         method = convert(mask(plain(grader.method)), HumanRating)
         grader = replace(grader, method=method)
         shown, claims = by_human.rating_material(case, grader, output, observation.environment)
-        key = by_human.item_key(case, grader, output)
         item = RatingItem(
-            key=key,
+            key=by_human.item_key(case, grader, output),
             case=case.id,
             grader=grader.name,
             method=method,
@@ -55,16 +53,8 @@ class Queue(Struct):
             opened_at=self.stamp(),
             claims=claims,
         )
-        try:
-            if self.put_aside is None:
-                return by_human.human_grade(grader, self.ratings.enqueue(item))
-            self.put_aside(item)
-            queued = self.ratings.find(key)
-            return by_human.human_grade(grader, replace(item, ratings=queued.ratings if queued else ()))
-        except NotRecorded as error:
-            grade = by_human.human_grade(grader, item)
-            reason = f"{grade.reason} (it could not be queued: {error.problems[0].message})"
-            return replace(grade, reason=reason)
+        queued = self.ratings.find(item.key)
+        return by_human.human_grade(grader, replace(item, ratings=queued.ratings if queued else ())), item
 
     def standings(self, names: Sequence[str] = ()) -> list[ItemStatus]:
         """Everything in the queue, or the cases and keys that are named."""

@@ -14,15 +14,8 @@ from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder, keep_seen
 from baselinekit.errors import BaselinekitError, NotRecorded
 from baselinekit.evals import attempts as making
-from baselinekit.evals.attempts import (
-    CaseAttempt,
-    CaseOrder,
-    CaseTurn,
-    CaseWorker,
-    EvalClients,
-    JudgedAttempt,
-)
-from baselinekit.evals.checks import Prepared, check_reachable, prepare_cases
+from baselinekit.evals.attempts import CaseAttempt, CaseOrder, CaseTurn, CaseWorker, JudgedAttempt, Outside
+from baselinekit.evals.checks import Prepared, Runnable, check_reachable, prepare_cases
 from baselinekit.evals.gating import measure
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.notifying import notification_warnings
@@ -48,9 +41,9 @@ _JOBS = 8
 _COMPACT = str.maketrans({"-": "", ":": "", "Z": "", "T": "-"})
 """Turns a time into its form in the id of a run."""
 
-_NOTHING_OUTSIDE = EvalClients()
-Made = Sequence[tuple[CaseAttempt, ...] | None]
-"""For each turn its attempt and the retries; None for one that was not made."""
+
+Made = dict[tuple[str, int], list[CaseAttempt]]
+"""The attempt of each turn and the retries, by the id of its case and its number."""
 
 
 class RunPolicy(Struct):
@@ -72,12 +65,14 @@ def run(
     choice: Choice,
     policy: RunPolicy,
     context: RunContext,
-    outside: EvalClients = _NOTHING_OUTSIDE,
+    outside: Outside,
+    take: Callable[[making.PendingWrites], None] = lambda slip: None,
     command: str = "",
     elsewhere: Callable[[CaseOrder], Elsewhere[CaseTurn, JudgedAttempt] | None] = lambda order: None,
 ) -> Report:
     """Check all cases, run them, and report. Everything that is wrong is reported before anything is run.
-    `elsewhere`: makes the attempts, if not threads of this process."""
+    `take`: writes down what an attempt has noted; `elsewhere`: makes the attempts, if not threads of this
+    process."""
     started, began = context.timestamp(), context.seconds()
     check_reachable(suite, policy.thresholds, policy.attempts, project.root)
     # a suite that forbids parallel runs overrides the operator, as its cases would disturb each other
@@ -87,14 +82,14 @@ def run(
     together = batches((case.id, case.recipe) for case in chosen if case.skip is None)
     environment = CaptureEnvironment(project, replace(at_once.clients, batches=together))
     judges = facts_of(project.root, chosen)
-    prepared = prepare_cases(environment, chosen, outside.check)
+    prepared = prepare_cases(environment, chosen, outside(making.PendingWrites()).check)
     wanted = policy.attempts or suite.config.attempts
     by_id = {one.case.id: one for one in prepared}
     turns = [turn for one in prepared for turn in _turns_of(project, one.case, wanted, suite)]
     memory, notes = _memory(project, suite, prepared, turns, wanted, policy)
     order = CaseOrder(jobs, together, policy.first, frozenset(case.source.file for case in chosen))
     others = elsewhere(order)
-    attempts = Attempts(project, context, memory, outside.take, order)
+    attempts = Attempts(project, context, memory, take, order)
     worker = CaseWorker(environment, outside, context, lambda case: by_id[case.id])
     with closing(memory):
         with context.stop.heard(), at_once, _deadline(suite, context) as overtime, others or nullcontext():
@@ -102,7 +97,7 @@ def run(
             reason = "not run: an earlier case did not pass (-x)"
             if context.stop.is_set():
                 reason = "not run: the time limit of the suite was reached" if overtime() else "interrupted"
-            results = _results(project, prepared, turns, made, wanted, reason)
+            results = _results(project, prepared, made, wanted, reason)
             recorder = _recorded(project, policy, context, chosen, results, memory)
             names = [(one.case, one.names) for one in prepared]
             if any(case.folder for case in chosen):
@@ -112,8 +107,8 @@ def run(
                 inputs, interrupted = logs.typed_inputs(project, names), context.stop.is_set()
                 facts = logs.RunFacts(context.timestamp(), wanted, choice.grader, inputs, interrupted)
                 notes += logs.note_runs(project, suite, chosen, results, facts)
-        complete = all(one is not None for one in made) and not any(
-            attempt.attempt.code == OUT_OF_BUDGET for one in made for attempt in one or ()
+        complete = all(turn.case.skip is not None or made.get(turn.key) for turn in turns) and not any(
+            attempt.attempt.code == OUT_OF_BUDGET for tried in made.values() for attempt in tried
         )
         if complete:
             memory.forget()
@@ -176,8 +171,8 @@ def _memory(
 
 
 class Attempts(Struct):
-    """All attempts of a run. `take`: writes down the slip of an attempt that was made elsewhere;
-    `order.first`: the first attempt that does not pass ends the run."""
+    """All attempts of a run. `take`: writes down the slip of an attempt; `order.first`: the first attempt
+    that does not pass ends the run."""
 
     project: Project
     context: RunContext
@@ -185,7 +180,7 @@ class Attempts(Struct):
     take: Callable[[making.PendingWrites], None]
     order: CaseOrder
     warnings: set[str] = field(default_factory=set)
-    _made: dict[tuple[str, int], list[CaseAttempt]] = field(default_factory=dict)
+    _made: Made = field(default_factory=dict)
     _failed: list[CaseTurn] = field(default_factory=list)
 
     def run(
@@ -205,41 +200,36 @@ class Attempts(Struct):
             """The attempt to make next; once there is none, the turn is over."""
             if (further := self._due(turn)) is not None:
                 return [further]
-            made = self._made[turn.case.id, turn.first]
+            made = self._made[turn.key]
             advance(made[-1].attempt.outcome if made else "skipped")
             if made and making.is_wrong(made[-1]):
                 self._failed.append(turn)
             return []
 
         def finished(turn: CaseTurn, judged: JudgedAttempt) -> list[CaseTurn]:
-            if not self._write(turn, judged):
+            was_stopped = elsewhere is None and stop.is_set()  # what was under way here may be cut off
+            if not self._write(turn, judged) or was_stopped:
                 return []
-            self._made[turn.case.id, turn.first].append(judged.case_attempt)
+            self._made[turn.key].append(judged.case_attempt)
             return due(turn)
 
-        for of_queries in (True, False):
-            some: list[CaseTurn] = []
-            for turn in (turn for turn in turns if is_query(turn.case) is of_queries):
-                if not goes_on() or stop.is_set():
-                    break
-                self._made[turn.case.id, turn.first] = []
-                some += due(turn)
-            if not some or not goes_on() or stop.is_set():
-                continue
+        some: list[CaseTurn] = []
+        for turn in sorted(turns, key=lambda turn: not is_query(turn.case)):
+            if not goes_on() or stop.is_set():
+                break
+            self._made[turn.key] = []
+            some += due(turn)
+        if some and goes_on() and not stop.is_set():
             if elsewhere is None:
                 jobs, cancel = order.jobs, context.cancel
                 in_threads(some, judge, jobs, stop, cancel, finished, lambda turn: turn.claim, goes_on)
             else:
                 elsewhere.run(chunks_of(some, order), judge, stop, context.cancel, finished, goes_on)
-        made = [self._made.get((turn.case.id, turn.first)) for turn in turns]
-        return [
-            tuple(attempts or ()) if attempts or turn.case.skip is not None else None
-            for attempts, turn in zip(made, turns, strict=True)
-        ]
+        return self._made
 
     def _due(self, turn: CaseTurn) -> CaseTurn | None:
         """The attempt to make next, after those that the journal has; None where there is none."""
-        attempts = self._made[turn.case.id, turn.first]
+        attempts = self._made[turn.key]
         while turn.case.skip is None and (not attempts or self._is_tried_again(turn, attempts)):
             turn = replace(turn, tried=len(attempts))
             if (remembered := self.memory.known(turn.case, turn.number)) is None:
@@ -253,14 +243,12 @@ class Attempts(Struct):
         return may_pass and len(attempts) <= turn.retries and not self.context.stop.is_set()
 
     def _write(self, turn: CaseTurn, judged: JudgedAttempt) -> bool:
-        """Write down an attempt. Return whether it counts. One that was under way in this process when the
-        run was stopped does not; it is only remembered, unless it is an error, which may be due to the
-        stop."""
+        """Write down an attempt. Return whether it counts: an error after the run was stopped may be due to
+        the stop."""
         case, attempt, is_stopped = turn.case, judged.case_attempt.attempt, self.context.stop.is_set()
         warnings = [keep_seen(self.project.root, judged.pending, judged.settled_id, judged.warning)]
         try:
-            if judged.slip is not None:
-                self.take(judged.slip)
+            self.take(judged.slip)
         except NotRecorded as error:
             warnings.append(error.problems[0].message)
         # before it is in the journal: a resumed run does not send it again, and so does not note it
@@ -275,7 +263,7 @@ class Attempts(Struct):
         except NotRecorded as error:
             warnings.append(f"this run cannot be resumed: {error.problems[0].message}")
         self.warnings.update(filter(None, warnings))
-        return not is_cut_off and (judged.slip is not None or not is_stopped)
+        return not is_cut_off
 
 
 def chunks_of(turns: Sequence[CaseTurn], order: CaseOrder) -> list[Chunk[CaseTurn]]:
@@ -337,18 +325,13 @@ def _deadline(suite: Suite, context: RunContext) -> Iterator[Callable[[], bool]]
 
 
 def _results(
-    project: Project,
-    prepared: Sequence[Prepared],
-    turns: Sequence[CaseTurn],
-    made: Made,
-    wanted: int,
-    reason: str,
+    project: Project, prepared: Sequence[Prepared], made: Made, wanted: int, reason: str
 ) -> list[Result]:
     """One result for each case, in the order of the cases, with the lines of the cases. `reason`: why a case
     was not run."""
-    made_of: dict[str, list[tuple[CaseAttempt, ...]]] = {}
-    for turn, tried in zip(turns, made, strict=True):
-        made_of.setdefault(turn.case.id, []).append(tried or ())
+    made_of: dict[str, list[list[CaseAttempt]]] = {one.case.id: [] for one in prepared}
+    for (id, _), tried in made.items():
+        made_of[id].append(tried)
     results = []
     for one in prepared:
         case_attempts = [attempt for attempts in made_of[one.case.id] for attempt in attempts]
@@ -454,13 +437,13 @@ def plan_cases(
     choice: Choice,
     policy: RunPolicy,
     clients: Clients,
-    outside: EvalClients,
+    runnable: Runnable,
     is_only_listed: bool = False,
 ) -> list[Planned]:
     """What would be run, in order. `is_only_listed`: nothing is run afterwards."""
     check_reachable(suite, policy.thresholds, policy.attempts, project.root)
     chosen = choose(suite.cases, choice)
-    prepare_cases(CaptureEnvironment(project, clients), chosen, outside.check, is_only_listed)
+    prepare_cases(CaptureEnvironment(project, clients), chosen, runnable, is_only_listed)
     places = locate_each([(case.source, [()]) for case in chosen], project.root)
     attempts = policy.attempts or suite.config.attempts
     planned = []

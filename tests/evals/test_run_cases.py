@@ -190,7 +190,7 @@ def test_plan_cases_counts_questions_and_asks_none(tmp_path: Path) -> None:
     judge = Grader("judge", "model", ModelJudge("is it kind?", samples=3))
     cases = suite(case("a", "yes", EXACT, judge), case("b", skip="not now"), case("c", name="x"), attempts=2)
     world, chosen = World(tmp_path), Choice(ids=["[ab]"])
-    found = plan_cases(world.project(), cases, chosen, RunPolicy(), world.clients(), EvalClients())
+    found = plan_cases(world.project(), cases, chosen, RunPolicy(), world.clients(), lambda method: None)
     assert [(one.case.id, one.attempts, one.calls) for one in found] == [("a", 2, 6), ("b", 0, 0)]
     assert (world.calls, world.asked) == ([], [])
 

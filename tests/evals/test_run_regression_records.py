@@ -12,6 +12,7 @@ from storehelp import EXAMPLES, write
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.project import Operator, Project, open_project
 from baselinekit.errors import InvalidInput
+from baselinekit.evals.attempts import EvalClients
 from baselinekit.evals.run import RunPolicy, run
 from baselinekit.evals.selection import Choice, load
 from baselinekit.model.recipes import ProcessResult, ProcessSpec, Request, Response
@@ -55,7 +56,7 @@ class Service(World):
         clock = (lambda: None, lambda: "2024-02-01T00:00:00Z", self.seconds)
         context = RunContext(self.clients(), *clock, stop=self.stop)
         suite = load(self.project(), names, None)
-        return run(self.project(), suite, Choice(), RunPolicy(**policy), context)
+        return run(self.project(), suite, Choice(), RunPolicy(**policy), context, lambda slip: EvalClients())
 
     def example(self, name: str, **policy: Any) -> Report:
         write(self.root, name, (EXAMPLES / name).read_bytes())
