@@ -15,7 +15,6 @@ from baselinekit.evals.checks import load_schema, setting_of_case
 from baselinekit.files.text import decode
 from baselinekit.graders.by_line import ScoreLine
 from baselinekit.graders.graders import check_of, files_of, row_of
-from baselinekit.graders.judging import nonce_of
 from baselinekit.kinds.dispatch import inputs_of
 from baselinekit.kinds.kind import SCORES
 from baselinekit.kinds.prompt import PromptExecution
@@ -24,19 +23,18 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Json
 from baselinekit.secrets.variables import escape_variables_in, names_in
 from baselinekit.store.project import read
 from baselinekit.store.reading import locate, records_by_id
 from baselinekit.store.records import read_record
 from baselinekit.structs import Struct, plain, replace
+from baselinekit.suites.dialect import numbered
 
 RUBRIC = "rubric"
 """The criterion under which the score of a case's rubric is stored."""
 
 TEXT = "text"
-
-_HASH = 6
 
 
 class CaseDraft(Struct):
@@ -79,20 +77,14 @@ def with_script_inputs(case: Case, project: Project, clients: Clients) -> Case:
 
 
 def baseline_ids(cases: Iterable[Case]) -> dict[str, str]:
-    """The ids of the baselines by the ids of the cases. If the names of several cases give the same file name
-    (`für` and `f r`, or two with a long common beginning), the first in the file has it, and the others have
-    a hash appended: the id does not depend on which of them are captured."""
-    ids: dict[str, str] = {}
+    """The ids of the baselines by the ids of the cases. Names of several cases that give the same file name
+    are numbered: an id does not depend on which of them are captured."""
     taken: set[str] = set()
-    for case in cases:
-        if case.folder is not None:
-            name = case.name or case.id
-            id = f"{slug(case.folder.id)}.{slug(name)}"
-            if id in taken:
-                id += f"-{nonce_of(case.folder.path, name)[:_HASH]}"
-            taken.add(id)
-            ids[case.id] = id
-    return ids
+    return {
+        case.id: numbered(f"{slug(case.folder.id)}.{slug(case.name or case.id)}", taken)
+        for case in cases
+        if case.folder is not None
+    }
 
 
 def drafts_of(
@@ -126,7 +118,7 @@ def _draft_of(case: Case, id: str, project: Project, group: str | None, tags: Se
     record: dict[str, Any] = {"id": id}
     if case.name:
         record["name"] = case.name
-    record |= {"current": current, "comparison": _rules(is_text_compared=False, is_scored=bool(judges))}
+    record |= {"current": current, "comparison": _rules(bool(judges))}
     record["metadata"] = {"tags": list(tags)} if tags else {}
     notes = []
     if case.scripts.before:
@@ -135,15 +127,11 @@ def _draft_of(case: Case, id: str, project: Project, group: str | None, tags: Se
     return CaseDraft(case, record, group, locate(case.source, (), project.root), tuple(notes))
 
 
-def _rules(*, is_text_compared: bool, is_scored: bool) -> dict[str, Json]:
+def _rules(is_scored: bool) -> dict[str, Json]:
     """The comparison rules. The text of a model varies, so only the checks are compared, and no score may
     fall."""
-    rules: dict[str, Json] = {"type": "structural"}
-    if not is_text_compared:
-        rules["ignore_values"] = [TEXT]
-    if is_scored:
-        rules["fields"] = {SCORES: {"type": "numeric", "tolerance": {"min_delta": 0}}}
-    return rules
+    fields = {SCORES: {"type": "numeric", "tolerance": {"min_delta": 0}}}
+    return {"type": "structural", "ignore_values": [TEXT]} | ({"fields": fields} if is_scored else {})
 
 
 def _with_schema(grader: Grader, case: Case, project: Project) -> Grader:
@@ -189,7 +177,7 @@ def batch_of_cases(project: Project, drafts: Sequence[CaseDraft], options: Captu
         try:
             new = new_baseline(project, draft.record, replace(options, group=draft.group))
             if not _exists(new, taken, project):
-                wanted.append(_of_case(new, draft))
+                wanted.append(replace(new, place=draft.place, label=draft.case.id, notes=draft.notes))
         except BaselinekitError as error:
             id, place = draft.case.id, draft.place
             problems = (
@@ -201,30 +189,9 @@ def batch_of_cases(project: Project, drafts: Sequence[CaseDraft], options: Captu
     return Batch(project, wanted, errors, len(errors), known, notes=_notes_on)
 
 
-def _of_case(new: NewBaseline, draft: CaseDraft) -> NewBaseline:
-    """The new baseline of a case. A text that is the same in every replay is compared, too."""
-
-    def adapt(new: NewBaseline, outputs: Sequence[Json]) -> tuple[NewBaseline, Mapping[Path, str]]:
-        texts = [output.get(TEXT) if isinstance(output, dict) else output for output in outputs]
-        if len(texts) > 1 and all(text == texts[0] for text in texts):
-            is_scored = "scores" in new.current["execution"]
-            record = {**(new.record or {}), "comparison": _rules(is_text_compared=True, is_scored=is_scored)}
-            new = replace(new, record=record, notes=(*new.notes, _STEADY))
-        return new, {}
-
-    return replace(new, place=draft.place, label=draft.case.id, notes=draft.notes, adapt=adapt)
-
-
-_STEADY = "the text came the same each time and is compared, too"
-
-
 def _notes_on(captured: Sequence[Captured]) -> Iterator[str]:
-    """Notes on all captures together."""
-    varying = [baseline for baseline in captured if _STEADY not in baseline.notes]
-    if any(baseline.replays > 1 for baseline in varying):
-        yield "a text that varied is stored and not compared: its checks and its score are"
-    elif varying:
-        yield "texts are stored and not compared, their checks and scores are; --repeat 3 finds steady texts"
+    if captured:
+        yield "texts are stored and not compared, their checks and scores are"
 
 
 def _exists(new: NewBaseline, taken: Mapping[str, tuple[Source, dict[str, Json]]], project: Project) -> bool:
