@@ -42,7 +42,7 @@ from baselinekit.report.sections import beside_blocks
 from baselinekit.report.wording import format_lines, headline
 from baselinekit.store.results import TRIED, check_place, load_not_passed, remember_not_passed, write_text
 from baselinekit.structs import replace
-from baselinekit.suites import settings
+from baselinekit.suites.settings import write_reports
 from baselinekit.suites.suite import load_gates
 from baselinekit.values.texts import count_noun
 
@@ -508,8 +508,7 @@ def _keep_files(project: Project, phase_id: str | None, judged: GateResult) -> l
         ".json": render_report(report, ".json"),
     }
     try:
-        folder = settings.results_of(root, file, None)
-        paths, reason = settings.write_reports(folder, report.started, texts, settings.root_of(root, file))
+        paths, reason = write_reports(root, file, None, report.started, texts)
     except NotRecorded as error:
         return [f"the results could not be archived: {error.problems[0].message}"]
     files = [os.path.relpath(path, project.cwd) for path in paths]

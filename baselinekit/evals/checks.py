@@ -293,7 +293,10 @@ def _prepared(environment: CaptureEnvironment, case: Case, runnable: Runnable) -
             if program is not None:
                 runnable(program)
         except BaselinekitError as error:
-            found = [move_to_name(problem, grader.place_of(problem.at or ())) for problem in error.problems]
+            found = [
+                one if one.place and one.place.line else move_to_name(one, grader.place_of(one.at or ()))
+                for one in error.problems
+            ]
             if isinstance(error, Refused):
                 raise Refused(*found) from None
             problems += found

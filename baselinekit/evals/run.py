@@ -35,7 +35,7 @@ from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each
 from baselinekit.structs import Struct, field, replace
-from baselinekit.suites import settings
+from baselinekit.suites.settings import write_reports
 
 _JOBS = 8
 _COMPACT = str.maketrans({"-": "", ":": "", "Z": "", "T": "-"})
@@ -408,9 +408,8 @@ def keep_reports(project: Project, suite: Suite, report: Report) -> tuple[list[s
     endings = (ending for form in suite.reporting.format for ending in _ENDINGS[form])
     texts = {ending: render_report(shown_report, f"x{ending}") for ending in endings}
     try:
-        folder = settings.results_of(project.root, suite.file, suite.reporting.output_dir)
-        root = settings.root_of(project.root, suite.file)
-        written, reason = settings.write_reports(folder, report.started, texts, root)
+        output_dir = suite.reporting.output_dir
+        written, reason = write_reports(project.root, suite.file, output_dir, report.started, texts)
     except BaselinekitError as error:
         return [], f"the reports could not be kept: {error.problems[0].message}"
     return [os.path.relpath(path, project.cwd) for path in written], reason

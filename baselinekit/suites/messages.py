@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Literal, get_args
 
 from baselinekit.clients.programs.gitfiles import FetchedFile, is_remote
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.kinds.messages import is_parts
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
@@ -88,14 +88,8 @@ class NamedFiles(MutableStruct):
             if is_there(resolve(self.root, path)):
                 return path
         kind = "file" if is_there is os.path.isfile else "folder"
-        hint = ""
-        for path in paths:
-            folder = os.path.join(self.root, posixpath.dirname(path))
-            names = os.listdir(folder) if os.path.isdir(folder) else []
-            near = [name for name in names if is_there(os.path.join(folder, name))]
-            hint = hint or suggest(posixpath.basename(path), near)
         message = f"there is no {kind} {name!r}: looked for {', '.join(paths)}"
-        raise InvalidInput(Problem("BK782", message, hint or "check the name"))
+        raise InvalidInput(Problem("BK782", message, "check the name"))
 
     def part(self, name: str) -> dict[str, Json]:
         """Return a file, by its path or address, as a part of a message: with its text, unless it is none."""
@@ -236,12 +230,9 @@ def _read_content(raw: Json, files: NamedFiles, of_message: bool = False) -> tup
 
 def _are_parts(raw: Json, of_message: bool) -> bool:
     """Whether a content is meant as a list of texts and files, even if one of them is not valid."""
-    if not isinstance(raw, list) or not raw:
-        return False
-    mappings = [item for item in raw if isinstance(item, dict)]
-    is_typed = any(item.get("type") in ("text", "file") and "value" in item for item in mappings)
-    has_form = mappings == raw and all(item.keys() == {"type", "value"} for item in mappings)
-    return is_parts(raw) or is_typed or (of_message and has_form)
+    items = raw if isinstance(raw, list) else []
+    types = [item.get("type") for item in items if isinstance(item, dict) and "value" in item]
+    return is_parts(raw) or any(of_message or type in ("text", "file") for type in types)
 
 
 def recipe_of(messages: Messages, files: NamedFiles, target: Execution, case: str) -> Read[Recipe]:

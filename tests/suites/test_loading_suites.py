@@ -198,9 +198,9 @@ def test_h64_named_graders_of_the_config_folder_are_used(tmp_path: Path) -> None
 
 
 CONFIG = """\
-graders | graders: {polit: {type: model, config: {rubric: x}}} | c.yaml:3:9: there is no grader 'polite': did
+graders | graders: {polit: {type: model, config: {rubric: x}}} | c.yaml:3:9: there is no grader 'polite': there
 graders | polite: {type: modle} | config/graders.yaml:1:16: expected one of code, model, human
-graders | - polite | config/graders.yaml:1:1: expected a mapping, found a list
+graders | - polite | config/graders.yaml:1:1: expected a mapping of names, found a list
 graders | polite: [ | config/graders.yaml:1:10: not valid YAML
 thresholds | pass@1: 2 | config/thresholds.yaml:1:9: the lowest value is 2 (integer)
 thresholds | preset: produktion | config/thresholds.yaml:1:9: there is no preset 'produktion': one of
