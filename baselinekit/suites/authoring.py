@@ -12,7 +12,7 @@ from baselinekit.schema import Parts, Schema, add_part, closed_object, dump_sche
 from baselinekit.store import atomic
 from baselinekit.store.dialects.native import json_schema as baseline_schema
 from baselinekit.store.results import write_text
-from baselinekit.suites.dialect import INPUTS, Dialect, StatedInput
+from baselinekit.suites.dialect import Dialect, add_inputs
 from baselinekit.suites.loading import DIALECTS
 from baselinekit.suites.settings import InlineGrader, NamedGrader
 
@@ -52,17 +52,6 @@ def schema_with(graders: Graders, dialects: Sequence[Dialect] = DIALECTS) -> Sch
         ],
         "$defs": parts,
     }
-
-
-def add_inputs(parts: Parts) -> None:
-    kinds = []
-    for name, schema in INPUTS.items():
-        part = f"Asked_{name}"
-        add_part(parts, part, StatedInput, type={"const": name}, content={**schema})
-        kinds.append(ref(part))
-    text = {"type": "string"}
-    named = [closed_object({name: text, "context": {}}, 1) for name in ("text", "content")]
-    parts["Input"] = {"anyOf": [text, *named, *kinds]}
 
 
 def add_graders(parts: Parts, graders: Graders) -> None:

@@ -152,7 +152,7 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
 
 def _read_rule(stated: StatedRule, defaults: Defaults) -> tuple[PassRule, list[Problem]]:
     """Return the pass rule that a case or a `config:` states, else the default."""
-    rule = PassRule(stated) if isinstance(stated, str) else stated or defaults.pass_rule
+    rule = PassRule(stated) if isinstance(stated, str) else stated or defaults.usual.pass_rule
     if isinstance(stated, PassRule) and rule.pass_at < rule.borderline_at != PassRule().borderline_at:
         message = f"borderline_at is {rule.borderline_at:g}, above pass_at, which is {rule.pass_at:g}"
         at = ("pass_rule", "borderline_at")
@@ -211,13 +211,6 @@ class CaseSettings(Struct):
 
 
 T = TypeVar("T", bound=CaseSettings)
-_AS_DEFAULTS = {
-    "timeout_seconds": "timeout",
-    "judge_after_failure": "judge_after_failure",
-    "retries": "retries",
-    "parallel": "parallel",
-}
-"""The keys of a `config:` with the names of the defaults that they give."""
 
 
 def read_settings(form: type[T], raw: Json, defaults: Defaults) -> tuple[T | None, Defaults, list[Problem]]:
@@ -226,12 +219,18 @@ def read_settings(form: type[T], raw: Json, defaults: Defaults) -> tuple[T | Non
     config = found.take(schema.read_right_keys(form, raw))
     if config is None:
         return None, defaults, found
-    own = {name: getattr(config, key, None) for key, name in _AS_DEFAULTS.items()}
-    settings = {name: value for name, value in own.items() if value is not None}
     if config.execution is not None:
-        settings["execution"] = found.take(dialect.execution(config.execution, defaults), "execution")
-    rule = found.take(_read_rule(config.pass_rule, defaults))
-    return config, replace(defaults, pass_rule=rule, **settings), found
+        own_target = found.take(dialect.execution(config.execution, defaults), "execution")
+        defaults = replace(defaults, execution=own_target)
+    facts: dict[str, Any] = {
+        "timeout": config.timeout_seconds,
+        "judge_after_failure": config.judge_after_failure,
+        "retries": getattr(config, "retries", None),
+        "parallel": getattr(config, "parallel", None),
+        "pass_rule": found.take(_read_rule(config.pass_rule, defaults)),
+    }
+    stated = {name: fact for name, fact in facts.items() if fact is not None}
+    return config, replace(defaults, usual=replace(defaults.usual, **stated)), found
 
 
 class CaseFileMetadata(Struct):
@@ -285,15 +284,15 @@ def read_file(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
         found += native.check_id(metadata.id, ("metadata", "id"))
         if metadata.description is not None:
             document.loading.descriptions[document.file] = metadata.description
-        defaults = replace(
-            defaults,
+        usual = replace(
+            defaults.usual,
             kind=stated.eval_type,
-            id_prefix=f"{metadata.id}/",
             category=metadata.category,
             tags=tuple(metadata.tags),
             criticality=metadata.criticality,
             skip=metadata.skip,
         )
+        defaults = replace(defaults, id_prefix=f"{metadata.id}/", usual=usual)
     file_graders = [raw["grader"]] if raw.get("grader") is not None else []
     file_graders += raw["graders"] if isinstance(raw.get("graders"), list) else []
     defaults = replace(defaults, graders=tuple(file_graders))

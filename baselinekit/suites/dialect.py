@@ -11,9 +11,9 @@ from baselinekit.files.text import decode
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.baselines import Source
-from baselinekit.model.evals import Case, Kind, Suite
-from baselinekit.model.grades import Grader, PassRule
-from baselinekit.model.recipes import Execution, Recipe, Seconds
+from baselinekit.model.evals import Case, Suite
+from baselinekit.model.grades import Grader
+from baselinekit.model.recipes import Execution, Recipe
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema import Parts, Schema
 from baselinekit.secrets.variables import escape_variables
@@ -21,9 +21,9 @@ from baselinekit.store import records
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.reading import find_repeated_ids
 from baselinekit.store.records import output_location
-from baselinekit.structs import Meta, MutableStruct, Struct, field, replace
+from baselinekit.structs import Meta, MutableStruct, NotEmpty, Struct, field, replace
 from baselinekit.suites import targets
-from baselinekit.suites.messages import USER, NamedFiles, has_role, read_messages, recipe_of
+from baselinekit.suites.messages import USER, NamedFiles, read_messages, recipe_of
 from baselinekit.suites.settings import NUMBERED, Settings
 from baselinekit.suites.targets import DEFAULT, TargetName, Targets, add_discovered_targets
 
@@ -61,9 +61,10 @@ class Dialect(Struct):
 
 
 class Defaults(Struct):
-    """The settings of a case that states none itself. `target`: the operator's target; `execution`: the one
-    of the file or the suite; `targets`: the named targets; `judge`: the model that judges the answers of the
-    operator's target; `workers`: collects the limits of the named targets that are used."""
+    """The settings of a case that states none itself. `usual`: a case without question and graders, whose
+    other facts all cases have; `target`: the operator's target; `execution`: the one of the file or the
+    suite; `targets`: the named targets; `judge`: the model that judges the answers of the operator's target;
+    `workers`: collects the limits of the named targets that are used."""
 
     root: str
     target: Execution | None = None
@@ -71,16 +72,7 @@ class Defaults(Struct):
     workers: list[int] = field(default_factory=list)
     judge: str | None = None
     execution: Execution | None = None
-    timeout: Seconds | None = None
-    retries: int = 0
-    parallel: bool = True
-    category: str | None = None
-    tags: tuple[str, ...] = ()
-    criticality: Criticality | None = None
-    skip: str | None = None
-    judge_after_failure: bool = True
-    pass_rule: PassRule = field(default_factory=PassRule)
-    kind: Kind = "capability"
+    usual: Case = Case("", Recipe(None, PromptExecution("prompt")), ())
     id_prefix: str = ""
     graders: tuple[Json, ...] = ()
     named_graders: Mapping[str, Grader] = field(default_factory=dict)
@@ -100,23 +92,11 @@ class Defaults(Struct):
         self, id: str, recipe: Recipe, graders: Sequence[Grader], tags: Sequence[str] = (), **stated: Any
     ) -> Case:
         """Return a case with what its file states; None leaves open what these settings decide."""
-        shared: dict[str, Any] = {name: getattr(self, name) for name in _SHARED_BY_CASES}
         own = {name: value for name, value in stated.items() if value is not None}
-        all_tags = tuple(dict.fromkeys((*self.tags, *tags)))
-        return Case(id, recipe, tuple(graders), tags=all_tags, **(shared | own))
+        all_tags = tuple(dict.fromkeys((*self.usual.tags, *tags)))
+        return replace(self.usual, id=id, recipe=recipe, graders=tuple(graders), tags=all_tags, **own)
 
 
-_SHARED_BY_CASES = (
-    "kind",
-    "category",
-    "criticality",
-    "timeout",
-    "retries",
-    "parallel",
-    "skip",
-    "judge_after_failure",
-    "pass_rule",
-)
 _OF_THE_CASE = ("system", "temperature", "max_tokens", "json", "parse", "collect", "checks", "scores")
 
 
@@ -322,13 +302,29 @@ MESSAGES = "messages"
 """The type of an input that is a conversation."""
 
 
-class StatedInput(Struct):
-    """The `input:` of a case. `case`: the id that the target of a conversation gets, if it is another."""
+class TextInput(Struct):
+    """The `input:` of a case that is a text, or the path of a file with one."""
 
-    type: Json
-    content: Json
+    type: Literal["prompt", "file"]
+    content: str
+    context: Json = None
+
+
+class ConversationInput(Struct):
+    """Messages. `case`: the id that the target gets, if it is another than that of the case."""
+
+    type: Literal["messages"]
+    content: NotEmpty[Json]
     context: Json = None
     case: str = ""
+
+
+class OtherInput(Struct):
+    """An input that only one kind takes."""
+
+    type: str
+    content: Json
+    context: Json = None
 
 
 def execution(stated: Any, defaults: Defaults) -> tuple[Execution | None, list[Problem]]:
@@ -344,83 +340,61 @@ def execution(stated: Any, defaults: Defaults) -> tuple[Execution | None, list[P
 
 
 def recipe(raw: Json, own_target: Execution | None, defaults: Defaults, file: str) -> ReadRecipe:
-    """Return the recipe of a case, or the problems of its input. `own_target`: the case's own target. A text,
-    or one named `text` or `content`, is a prompt."""
-    if isinstance(raw, list) or has_role(raw):
-        found = "a list" if isinstance(raw, list) else "a message"
-        hint = "write messages as {type: messages, content: […]}"
-        return None, [Problem("BK105", f"expected a mapping with `type`, found {found}", hint)]
+    """Return the recipe of a case, or the problems of its input. `own_target`: the case's own target. A text
+    is a prompt."""
     if isinstance(raw, str):
         raw = {"content": raw}
-    if isinstance(raw, dict) and "text" in raw and "content" not in raw:
-        raw = {("content" if name == "text" else name): value for name, value in raw.items()}
     if isinstance(raw, dict) and isinstance(raw.get("content"), str):
         raw = {"type": "prompt", **raw}
-    stated, problems = schema.read_as(StatedInput, raw)
-    type = raw.get("type", "prompt") if isinstance(raw, dict) else "prompt"
+    type = raw.get("type") if isinstance(raw, dict) else "prompt"
     if not isinstance(type, str) or type not in INPUTS:
         message = f"expected one of {', '.join(INPUTS)}, found {schema.describe_value(type)}"
-        problems.insert(0, Problem("BK105", message, suggest(str(type), INPUTS), at=("type",)))
-    elif stated is not None and stated.case and type != MESSAGES:
-        message = f"`case` has no effect on `type: {type}`"
-        problems.append(Problem("BK108", message, "leave it out", at=("case",)))
-    if stated is None or problems:
+        return None, [Problem("BK105", message, suggest(str(type), INPUTS), at=("type",))]
+    stated, problems = schema.read_as(INPUTS[type], raw)
+    if stated is None:
         return None, problems
-    read_input = _read_input_of_kind if type in _KINDS_BY_INPUT else _read_text_or_messages
-    made, problems = read_input(stated, own_target, defaults, file)
+    made, problems = _READERS[INPUTS[type]](stated, own_target, defaults, file)
     if made is None or problems:
-        return None, problems
+        return None, schema.prefix_paths(problems, ("content",))
     for problem in kind_of(made).check(made):  # the recipe's input is the content in the file
         at = problem.at or ()
         problems.append(replace(problem, at=("content", *at[2:]) if at[:2] == ("current", "input") else ()))
     return (None if problems else made), problems
 
 
-_CONTENTS: dict[Json, tuple[type, str]] = {
-    "prompt": (str, "a text"),
-    "file": (str, "the path of a file"),
-    MESSAGES: (list, "a list of messages"),
-}
-
-
-def _read_text_or_messages(
-    stated: StatedInput, own_target: Execution | None, defaults: Defaults, file: str
+def _read_conversation(
+    stated: ConversationInput, own_target: Execution | None, defaults: Defaults, file: str
 ) -> ReadRecipe:
-    """Read a question as a text, the text of a file, or a conversation. The last two are taken literally: no
-    `{{name}}` in them is a variable."""
-    content: Any = stated.content
-    target = defaults.target_for(own_target)
-    wanted, description = _CONTENTS[stated.type]
-    if not isinstance(content, wanted):
-        message = f"expected {description}, found {schema.describe_value(content)}"
-        return None, [Problem("BK105", message, at=("content",))]
-    if stated.type == MESSAGES:
-        files = NamedFiles.of(defaults.root, file)
-        messages, problems = read_messages(content, USER, files)
-        made = None
-        if not problems:
-            made, problems = recipe_of(messages, files, target, stated.case)
-        return made, schema.prefix_paths(problems, ("content",))
+    """Read a question that is a conversation. No `{{name}}` in it is a variable."""
+    files = NamedFiles.of(defaults.root, file)
+    messages, problems = read_messages(stated.content, USER, files)
+    if problems:
+        return None, problems
+    return recipe_of(messages, files, defaults.target_for(own_target), stated.case)
+
+
+def _read_text(stated: TextInput, own_target: Execution | None, defaults: Defaults, file: str) -> ReadRecipe:
+    """Read a question as a text, or the text of a file, in which no `{{name}}` is a variable."""
+    content, target = stated.content, defaults.target_for(own_target)
     if stated.type == "file":
         try:
-            content = escape_variables(_text_of_file(defaults.root, file, str(content)))
+            content = escape_variables(_text_of_file(defaults.root, file, content))
         except BaselinekitError as error:
-            return None, [schema.move_to_name(problem, ("content",)) for problem in error.problems]
+            return None, [schema.move_to_name(problem, ()) for problem in error.problems]
     question = KINDS[target.type].input_of_text(content, stated.context)
     if question is not None:
         return Recipe(question, target), []
     message = f"a {stated.type} is for a model or a skill, not for {target.type}"
-    return None, [Problem("BK715", message, "`execution: {type: skill, skill_name: …}`", at=("type",))]
+    return None, [Problem("BK715", message, "`execution: {type: skill, skill_name: …}`", at=())]
 
 
 def _read_input_of_kind(
-    stated: StatedInput, own_target: Execution | None, defaults: Defaults, file: str
+    stated: OtherInput, own_target: Execution | None, defaults: Defaults, file: str
 ) -> ReadRecipe:
     """Read an input that only one kind takes. A request or a program is sent as it is, whatever the target of
     the others; a case that names a target of another kind is wrong."""
     kind, target = _KINDS_BY_INPUT[stated.type], defaults.target_for(own_target)
     question, problems = kind.input_of_case(stated.content, stated.context)
-    problems = schema.prefix_paths(problems, ("content",))
     is_own_usable = own_target is not None and own_target.type == kind.name
     if target.type != kind.name and not kind.names_target and (own_target is None or is_own_usable):
         target = own_target or kind.execution(kind.name)
@@ -428,7 +402,7 @@ def _read_input_of_kind(
         message = f"an input of `type: {stated.type}` cannot be sent to an execution of `type: {target.type}`"
         settings = ", ".join(filter(None, (f"type: {kind.name}", kind.names_target)))
         hint = f"`--target` needs `type: {kind.name}`" if is_own_usable else f"`execution: {{{settings}}}`"
-        problems.append(Problem("BK715", message, hint, at=("type",)))
+        problems.append(Problem("BK715", message, hint, at=()))
     return (None if problems else Recipe(question, target)), problems
 
 
@@ -442,13 +416,32 @@ def _text_of_file(root: str, file: str, name: str) -> str:
 
 
 _KINDS_BY_INPUT = {kind.eval_input: kind for kind in KINDS.values() if kind.eval_input}
-INPUTS: dict[str, Mapping[str, Any]] = {
-    "prompt": {"type": "string"},
-    "file": {"type": "string", "description": "The path of a file, from the folder of this one."},
-    MESSAGES: {"type": "array", "minItems": 1, "items": {"type": "object", "required": ["role"]}},
-    **{name: kind.eval_content for name, kind in _KINDS_BY_INPUT.items()},
+INPUTS: dict[str, type[Struct]] = {
+    "prompt": TextInput,
+    "file": TextInput,
+    MESSAGES: ConversationInput,
+    **dict.fromkeys(_KINDS_BY_INPUT, OtherInput),
 }
-"""The types of an input, each with the JSON Schema of its content."""
+"""The types of an input, each with its form."""
+
+_READERS: dict[type[Struct], Callable[[Any, Execution | None, Defaults, str], ReadRecipe]] = {
+    TextInput: _read_text,
+    ConversationInput: _read_conversation,
+    OtherInput: _read_input_of_kind,
+}
+
+
+def add_inputs(parts: Parts) -> None:
+    """Add the schemas of inputs, with that of the content for each that only one kind takes."""
+    schema.add_part(parts, "TextInput", TextInput)
+    schema.add_part(parts, "ConversationInput", ConversationInput)
+    for name, kind in _KINDS_BY_INPUT.items():
+        content = {**kind.eval_content}
+        schema.add_part(parts, f"Asked_{name}", OtherInput, type={"const": name}, content=content)
+    text = {"type": "string"}
+    names = ("TextInput", "ConversationInput", *(f"Asked_{name}" for name in _KINDS_BY_INPUT))
+    bare = schema.closed_object({"content": text, "context": {}}, 1)
+    parts["Input"] = {"anyOf": [text, bare, *map(schema.ref, names)]}
 
 
 # Ids and names that are unique in a file.

@@ -62,7 +62,6 @@ def read_suite(
     stated = found.take(schema.read_right_keys(StatedSuite, raw))
     suite_config = SuiteConfig()
     if isinstance(raw, dict) and raw.get("config") is not None:
-        defaults = replace(defaults, timeout=None)
         config, defaults, problems = read_settings(SuiteFileConfig, raw["config"], defaults)
         found += prefix_paths(problems, ("config",))
         if config is not None:
@@ -75,7 +74,8 @@ def read_suite(
                 retry_count=count,
                 attempts=config.attempts,
             )
-            defaults = replace(defaults, retries=count if config.retry_failed else 0)
+            retries = count if config.retry_failed else 0
+            defaults = replace(defaults, usual=replace(defaults.usual, retries=retries))
     return stated, suite_config, defaults, found
 
 

@@ -38,13 +38,13 @@ CASES = {  # the rest of a case, and what is wrong with it
     "expected_outcome: it is polite": "it is not stated what would be right",
 }
 INPUTS = {
-    "[{role: user, content: x}]": "found a list: write messages as {type: messages",
-    "{role: user, content: x}": "expected a mapping with `type`, found a message",
-    "{type: prompt, content: [x]}": "expected a text, found a list",
+    "[{role: user, content: x}]": "expected a mapping, found a list",
+    "{role: user, content: x}": "unknown key 'role'",
+    "{type: prompt, content: [x]}": "expected a string, found a list",
     "{type: file, content: no.md}": "evals/no.md: cannot be read: no such file",
     "{type: skill, content: x}": "`type: skill` cannot be sent to an execution of `type: prompt`:",
     "{type: api_call, content: {method: GET}}": "the request names no target",
-    "{type: prompt, content: x, case: y}": "`case` has no effect on `type: prompt`",
+    "{type: prompt, content: x, case: y}": "unknown key 'case'",
 }
 FILES = {
     "": "1:1: not a case: the file is empty: write a case into it, or remove it",

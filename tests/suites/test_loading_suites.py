@@ -198,7 +198,7 @@ def test_h64_named_graders_of_the_config_folder_are_used(tmp_path: Path) -> None
 
 
 CONFIG = """\
-graders | graders: {polit: {type: model, config: {rubric: x}}} | c.yaml:3:9: there is no grader 'polite': there
+graders | graders: {polit: {type: model, config: {rubric: x}}} | c.yaml:3:9: there is no grader 'polite'
 graders | polite: {type: modle} | config/graders.yaml:1:16: expected one of code, model, human
 graders | - polite | config/graders.yaml:1:1: expected a mapping of names, found a list
 graders | polite: [ | config/graders.yaml:1:10: not valid YAML
