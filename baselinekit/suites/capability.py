@@ -53,25 +53,25 @@ class CaseMetadata(Struct):
     author: str | None = None
 
 
-class CapabilityRecord(Struct):
+class CapabilityRecord(Struct, kw_only=True):
     """A case as its file states it."""
 
     id: StatedId
-    input: StatedInput
     name: str | None = None
     description: str | None = None
     category: str | None = None
-    expected_output: StatedExpectation = ABSENT
+    skip: str | None = None
+    input: StatedInput
+    execution: StatedExecution | None = None
     expected: StatedExpectation = ABSENT
-    grader: StatedGrader = ABSENT
-    graders: list[StatedGrader] | None = None
+    expected_output: StatedExpectation = ABSENT
     expected_outcome: str = ""
     reference: Json = ABSENT
     sidecar: dict[str, Json] = field(default_factory=dict)
     conversation_id: str | None = None
     pass_rule: StatedRule = None
-    execution: StatedExecution | None = None
-    skip: str | None = None
+    grader: StatedGrader = ABSENT
+    graders: list[StatedGrader] | None = None
     metadata: CaseMetadata | None = None
 
 
@@ -254,14 +254,14 @@ class CaseFileConfig(CaseSettings):
     parallel: bool | None = None
 
 
-class CasesFile(Struct):
-    metadata: CaseFileMetadata
-    test_cases: StatedCases
+class CasesFile(Struct, kw_only=True):
     schema_version: str | int | float | None = None
     eval_type: Literal["capability", "regression"] = "capability"
+    metadata: CaseFileMetadata
     config: CaseFileConfig | None = None
     grader: StatedGrader = ABSENT
     graders: list[StatedGrader] = field(default_factory=list)
+    test_cases: StatedCases
 
 
 def recognises_file(raw: dict[str, Json]) -> bool:

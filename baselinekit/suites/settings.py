@@ -60,12 +60,12 @@ class GraderContext(Struct):
 _FROM_EXPECTATION = (("BK712", "config"), ("BK104", "function_name"))
 
 
-class InlineGrader(Struct):
+class InlineGrader(Struct, kw_only=True):
     """A grader described inline."""
 
     type: Literal["code", "model", "human"]
-    config: dict[str, Json] = field(default_factory=dict)
     name: str | None = None
+    config: dict[str, Json] = field(default_factory=dict)
     weight: Weight = 1
     required: bool | None = None
 
