@@ -85,7 +85,7 @@ def run(
     prepared = prepare_cases(environment, chosen, outside(making.PendingWrites()).check)
     wanted = policy.attempts or suite.config.attempts
     by_id = {one.case.id: one for one in prepared}
-    turns = [turn for one in prepared for turn in _turns_of(project, one.case, wanted, suite)]
+    turns = [turn for one in prepared for turn in _turns_of(project, one.case, wanted)]
     memory, notes = _memory(project, suite, prepared, turns, wanted, policy)
     order = CaseOrder(jobs, together, policy.first, frozenset(case.source.file for case in chosen))
     others = elsewhere(order)
@@ -138,13 +138,14 @@ def run(
     )
 
 
-def _turns_of(project: Project, case: Case, attempts: int, suite: Suite) -> list[CaseTurn]:
+def _turns_of(project: Project, case: Case, attempts: int) -> list[CaseTurn]:
     """The turns of a case. One that must not run in parallel claims everything. A failed attempt is never
     tried again if several attempts are made anyway."""
-    retries = max(case.retries, suite.config.retry_count if suite.config.retry_failed else 0)
     claim = project.claim(case.recipe) if case.parallel else ALONE
     most = 1 if case.skip is not None else attempts
-    return [CaseTurn(case, number, claim, 0 if attempts > 1 else retries) for number in range(1, most + 1)]
+    return [
+        CaseTurn(case, number, claim, 0 if attempts > 1 else case.retries) for number in range(1, most + 1)
+    ]
 
 
 def _memory(

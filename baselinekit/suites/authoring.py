@@ -4,8 +4,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from baselinekit.graders.by_function import Program
-from baselinekit.graders.by_text import Lists
 from baselinekit.graders.graders import GRADERS, Graders
 from baselinekit.model.evals import Expected
 from baselinekit.schema import Parts, Schema, add_part, closed_object, dump_schema, one_or_several, ref
@@ -29,7 +27,7 @@ def schema_with(graders: Graders, dialects: Sequence[Dialect] = DIALECTS) -> Sch
     parts: Parts = dict(baseline_schema()["$defs"])
     add_inputs(parts)
     add_graders(parts, graders)
-    add_expectations(parts)
+    add_part(parts, "Expected", Expected)
     list_forms: list[Schema] = []
     wrapped: dict[str, Schema] = {}
     file_forms: list[Schema] = []
@@ -57,52 +55,25 @@ def schema_with(graders: Graders, dialects: Sequence[Dialect] = DIALECTS) -> Sch
 def add_graders(parts: Parts, graders: Graders) -> None:
     """Add the schemas of graders: by name, or with a config by type and method. Without a method, the other
     keys of the config tell which grader is meant."""
-    methods: dict[str, list[Schema]] = {"code": [], "model": [], "human": []}
-    code_fields: Parts = {}
+    configs: dict[str, list[Schema]] = {"code": [], "model": [], "human": []}
     for row in graders.values():
-        if row.kind != "code" and not row.method:
-            add_part(parts, f"{row.kind.title()}Config", row.schema)
-        if not row.method:
+        part = f"{row.config.__name__}Config" if row.method else f"{row.kind.title()}Config"
+        if not row.method and row.kind == "code":
             continue
-        part = f"{row.config.__name__}Config"
         inner = {"graders": {"type": "array", "items": ref("AnyGrader")}} if row.compose else {}
         add_part(parts, part, row.schema, **inner)
-        part_schema = parts[part]
-        code_fields |= part_schema["properties"] if row.kind == "code" else {}
-        part_schema["properties"] = {"method": {"const": row.method}, **part_schema["properties"]}
-        required = [key for key in part_schema.get("required", ()) if key != "function_name"]
-        parts[part] = {**part_schema, "required": ["method", *required]}
-        methods[row.kind].append(ref(part))
-    parts["CodeConfig"] = {"anyOf": [*methods["code"], closed_object(code_fields)]}
+        if row.method:
+            form = parts[part]
+            form["properties"] = {"method": {"const": row.method}, **form["properties"]}
+            form["required"] = [key for key in form.get("required", ()) if key != "function_name"]
+        configs[row.kind].append(ref(part))
     kinds = []
-    for name, method_schemas in methods.items():
-        part, config = f"{name.title()}Grader", ref(f"{name.title()}Config")
-        if method_schemas and name != "code":
-            config = {"anyOf": [config, *method_schemas]}
-        add_part(parts, part, InlineGrader, type={"const": name}, config=config)
-        kinds.append(ref(part))
+    for name, forms in configs.items():
+        add_part(parts, f"{name.title()}Grader", InlineGrader, type={"const": name}, config={"anyOf": forms})
+        kinds.append(ref(f"{name.title()}Grader"))
     add_part(parts, "NamedGrader", NamedGrader)
     by_name = {"type": "string", "description": "A grader of config/graders.yaml."}
     parts["AnyGrader"] = {"anyOf": [by_name, ref("NamedGrader"), *kinds]}
-
-
-def add_expectations(parts: Parts) -> None:
-    """Add the schemas of expectations by type; without a type it is `exact`."""
-    add_part(parts, "Lists", Lists)
-    fields = dict(parts["Call"]["properties"])
-    fields |= {"input": fields["args"], "output": fields["expected"]}  # the names used in eval files
-    call = {**closed_object(fields), "anyOf": [{"required": ["output"]}, {"required": ["expected"]}]}
-    add_part(parts, "Program", Program, test_cases={"type": "array", "minItems": 1, "items": call})
-    values: Parts = {
-        **{name: {} for name in ("exact", "contains", "pattern")},
-        "semantic": {"anyOf": [{"type": "string"}, ref("Lists")]},
-        "functional": ref("Program"),
-    }
-    for name, value in values.items():
-        several = {"type": "array", "items": value}
-        add_part(parts, f"Expected_{name}", Expected, type={"const": name}, value=value, alternatives=several)
-        parts[f"Expected_{name}"]["required"] = [] if name == "exact" else ["type"]
-    parts["Expected"] = {"anyOf": [ref(f"Expected_{name}") for name in values]}
 
 
 # The folders and files of a new project: a small suite that runs as it is.

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from baselinekit import schema
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.metrics import RATE, canonical_metric
 from baselinekit.model.evals import Gate, Reporting, Suite, SuiteConfig
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.schema import Mistakes, Parts, Schema, add_part, closed_object, prefix_paths, ref
+from baselinekit.schema import Mistakes, Parts, Schema, add_part, prefix_paths, ref
 from baselinekit.store import records
 from baselinekit.store.project import name_in_project, read, resolve
-from baselinekit.structs import AtLeastOne, Meta, Struct, ZeroToOne, field, replace
+from baselinekit.structs import AtLeastOne, Meta, NotBlank, Struct, ZeroToOne, field, replace
 from baselinekit.suites import dialect, settings
 from baselinekit.suites.capability import CaseSettings, read_settings
 from baselinekit.suites.dialect import CaseTimeLimit, Defaults, EvalDocument, EvalItem, Loading, Retries
@@ -23,7 +23,7 @@ from baselinekit.suites.promptfolders import eval_files
 
 WRAPPER = "eval_suite"
 REF = "$ref"
-_ENTRY = {"anyOf": [closed_object({REF: {"type": "string"}}, 1), *map(ref, ("Case", "CasesFile", "Record"))]}
+_ENTRY = {"anyOf": [*map(ref, ("Reference", "Case", "CasesFile", "Record"))]}
 _THRESHOLD = {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"type": "string"}]}
 _THRESHOLDS = {"anyOf": [{"type": "object", "additionalProperties": _THRESHOLD}, {"type": "string"}]}
 
@@ -49,8 +49,15 @@ class StatedSuite(Struct):
     thresholds: Annotated[Json, Meta(extra_json_schema=_THRESHOLDS)] = ABSENT
 
 
+class Reference(Struct):
+    """An entry of `evals:` that names a file, or a folder."""
+
+    ref: NotBlank = field(name=REF)
+
+
 def add_schema(parts: Parts) -> list[Schema]:
     add_part(parts, "Suite", StatedSuite)
+    add_part(parts, "Reference", Reference)
     return [ref("Suite")]
 
 
@@ -66,14 +73,8 @@ def read_suite(
         found += prefix_paths(problems, ("config",))
         if config is not None:
             count = int(config.retry_failed) if config.retry_count is None else config.retry_count
-            suite_config = SuiteConfig(
-                parallel_execution=config.parallel_execution,
-                max_workers=config.max_workers,
-                timeout_global=config.timeout_global,
-                retry_failed=config.retry_failed,
-                retry_count=count,
-                attempts=config.attempts,
-            )
+            stated_config = {name: getattr(config, name) for name in SuiteConfig.__struct_fields__}
+            suite_config = SuiteConfig(**stated_config | {"retry_count": count})
             retries = count if config.retry_failed else 0
             defaults = replace(defaults, usual=replace(defaults.usual, retries=retries))
     return stated, suite_config, defaults, found
@@ -130,21 +131,17 @@ def _read_entry(at: Path, raw: Json, document: EvalDocument, defaults: Defaults)
 
 def _follow_reference(raw: dict[str, Json], document: EvalDocument, defaults: Defaults) -> list[Problem]:
     """Load the files of a `$ref`: a file, or all files below a folder."""
-    name, loading, hint = raw[REF], document.loading, "move it into the file"
-    problems = [
-        Problem("BK103", f"unknown key {key!r} beside $ref", hint, at=(key,)) for key in raw if key != REF
-    ]
-    if not isinstance(name, str) or not name.strip():
-        return [*problems, Problem("BK716", "a reference is the path of a file", at=(REF,))]
+    loading, found = document.loading, Mistakes()
+    stated = found.take(schema.read_right_keys(Reference, raw))
     try:
-        paths = _paths_of_reference(name, document)
+        paths = _paths_of_reference(stated.ref, document) if stated is not None else []
     except BaselinekitError as error:
-        return [*problems, *(schema.move_to_name(problem, (REF,)) for problem in error.problems)]
+        return [*found, *(schema.move_to_name(problem, (REF,)) for problem in error.problems)]
     for path in paths:
         if path not in loading.references:  # else another suite includes it already: each case runs once
             loading.references[path] = (loading.open_suites[0], document.file)
             loading.file(path, defaults)
-    return problems
+    return found
 
 
 def _paths_of_reference(name: str, document: EvalDocument) -> list[str]:
@@ -153,22 +150,17 @@ def _paths_of_reference(name: str, document: EvalDocument) -> list[str]:
     folder, path = records.output_location(loading.root, document.file, name)
     full_path = resolve(folder, path)
     path = name_in_project(loading.root, posixpath.join(folder, path))
+    paths = [path] if os.path.exists(full_path) else []
     if os.path.isdir(full_path):
         paths = [file for file in eval_files([path], loading.root) if file != document.file]
-        if not paths:
-            raise InvalidInput(Problem("BK716", f"no eval file is below {path}", "add one"))
         loading.discovered.update(paths)
-    elif os.path.exists(full_path):
-        paths = [path]
-    else:
-        above = os.path.dirname(full_path)
-        neighbours = os.listdir(above) if os.path.isdir(above) else []
-        hint = suggest(os.path.basename(path), neighbours) or "paths start at the folder of the suite"
-        raise InvalidInput(Problem("BK716", f"there is no file {path}", hint))
+    if not paths:
+        hint = "paths start at the folder of the suite"
+        raise InvalidInput(Problem("BK716", f"there is no eval file at {path}", hint))
     if path in loading.open_suites:
-        cycle = " -> ".join([*loading.open_suites[loading.open_suites.index(path) :], path])
-        hint = "remove this reference"
-        raise InvalidInput(Problem("BK716", f"the suite leads back to itself: {cycle}", hint))
+        cycle = " -> ".join([*loading.open_suites, path])
+        message = f"the suite leads back to itself: {cycle}"
+        raise InvalidInput(Problem("BK716", message, "remove this reference"))
     for path in paths:
         top_suite, referring_file = loading.references.get(path, ("", ""))
         if top_suite == loading.open_suites[0]:

@@ -29,7 +29,7 @@ ASKING = Recipe(PromptInput(text="Hi"), PromptExecution("prompt"))
 
 
 def test_h62_run_with_a_retry_that_passes_is_flaky(tmp_path: Path) -> None:
-    report = World(tmp_path, passes_at(2)).run(suite(case(), retry_failed=True, retry_count=2))
+    report = World(tmp_path, passes_at(2)).run(suite(case(retries=2)))
     (result,) = report.results
     assert (result.outcome, result.verdict, tried(result)) == ("passed", "flaky", ["failed", "passed"])
     assert (metric(report, "pass@1"), metric(report, RATE), report.exit_code) == (0.0, 1.0, 0)
