@@ -9,24 +9,22 @@ import os
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest
 from baselinekit.graders.composite import Composite
-from baselinekit.kinds.given import RESPONSE, MockExecution
-from baselinekit.kinds.programs import CliExecution, Healthcheck
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.kinds.settings import EXECUTION
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Grader
-from baselinekit.model.recipes import Config, Execution, Model, Recipe, Retry
+from baselinekit.model.recipes import Config, Execution, Model, Recipe
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import Mistakes, Tagged, describe_value, place_problems, prefix_paths, read_as
 from baselinekit.secrets.finding import is_secret_key
 from baselinekit.secrets.variables import Scope, Secret, as_text, escape_variables
 from baselinekit.store.project import in_repository, place_in_config
-from baselinekit.structs import Count, Meta, Name, NotBlank, NotNegative, Struct, field, replace
+from baselinekit.structs import Meta, Name, NotBlank, Struct, replace
 from baselinekit.suites.settings import load_documents, nearest_upward
 
 FOUND = posixpath.join(".agentv", "targets.yaml")
@@ -317,30 +315,55 @@ class TargetsFile(TargetList, kw_only=True):
     models: frozenset[str] = frozenset()
 
     def read(self, name: str, raw: Any) -> tuple[NamedTarget | None, list[Problem]]:
-        """Return a target, or its problems with paths below it. A model that the configuration describes is
-        read no further; a file that was only found may not state an address or a key."""
-        provider, problem = str(raw.get("provider") or "").lower(), None
-        form = _FORMS.get(provider, AnyTarget)
-        if provider in _MODEL_PROVIDERS and name in self.models:
-            form = AnyTarget
-        elif provider in _MODEL_PROVIDERS and not self.named:
+        """Return a target, or its problems with paths below it: it is read as the configuration would state
+        it. A model that the configuration describes is read no further; a file that was only found may not
+        state an address or a key."""
+        provider, model, found = str(raw.get("provider") or "").lower(), None, Mistakes()
+        is_stated = provider in _MODEL_PROVIDERS and name not in self.models and self.named
+        values = found.take(_in_our_keys(raw))
+        if is_stated or provider in _PROVIDERS:
+            found += self._unset_variables(raw)
+        entry = {"judge": values.pop("judge", None), "workers": values.pop("workers", None)}
+        if provider in _PROVIDERS:
+            entry |= {"type": provider, **_as_templates(values)}
+        else:
+            entry |= {"type": "prompt", "model": name}
+        if is_stated:
+            model = found.take(self._read_model(provider, {"concurrency": entry["workers"], **values}))
+        elif provider in _MODEL_PROVIDERS and name not in self.models:
             hint = f"describe `models: {{{name}: …}}`, or name the file: --targets {self.file}"
-            problem = Problem("BK798", "the configuration describes no model of this name", hint)
-        elif form is AnyTarget:
-            hint = f"one of {', '.join(_FORMS)}; an agent is `cli`, with its command line"
-            problem = Problem("BK798", f"unknown provider {provider!r}", hint)
-        problems = [] if problem is None else [replace(problem, at=("provider",))]
-        values, repeated = _in_our_keys(raw)
-        stated, type_problems = read_as(AnyTarget if problem else form, values)
-        known = {key: value for key, value in values.items() if key in form.__struct_fields__}
-        problems += [*repeated, *type_problems, *self._unset_variables(known)]
-        if stated is None or problems:
-            return None, [replace(one, at=_as_spelt(raw, one.at or ())) for one in problems]
-        judge = self.expand(stated.judge_target)
-        return NamedTarget(name, stated.as_execution(), judge, stated.workers, stated.as_model(self)), []
+            message = "the configuration describes no model of this name"
+            found.append(Problem("BK798", message, hint, at=("provider",)))
+        elif provider not in (*_PROVIDERS, *_MODEL_PROVIDERS):
+            names = ", ".join((*_PROVIDERS, *_MODEL_PROVIDERS))
+            hint = f"one of {names}; an agent is `cli`, with its command line"
+            found.append(Problem("BK798", f"unknown provider {provider!r}", hint, at=("provider",)))
+        target = found.take(super().read(name, entry))
+        if target is None or found:
+            return None, [replace(problem, at=_as_spelt(raw, problem.at or ())) for problem in found]
+        return replace(target, model=model), []
 
-    def _unset_variables(self, values: Mapping[str, Json]) -> Iterator[Problem]:
-        for key, value in values.items():
+    def _read_model(self, provider: str, values: Mapping[str, Json]) -> tuple[Model | None, list[Problem]]:
+        """Return a model as the configuration would describe it under `models:`."""
+        stated = {key: self.expand(value) for key, value in values.items() if key not in ("key", "version")}
+        is_azure, found = provider.startswith("azure"), Mistakes()
+        named = found.take(read_as(_AzureModel if is_azure else _StatedModel, stated))
+        key = MARKED.fullmatch(str(values.get("key", "")).strip())
+        if key is None and "key" in values:
+            message = "expected a variable such as ${{ NAME }}, found a text"
+            found.append(Problem("BK105", message, "a key does not belong into a file", at=("key",)))
+        rest = {"base_url": _MODEL_PROVIDERS[provider], **stated, "key": key and key[1]}
+        del rest["model"]
+        model = found.take(read_as(Model, rest))
+        if model is None or named is None:
+            return None, found
+        if provider == "anthropic":
+            return replace(model, anthropic=named.model), found
+        model = replace(model, openai=named.model)
+        return _of_azure(model, self.expand(values.get("version"))) if is_azure else model, found
+
+    def _unset_variables(self, raw: Mapping[str, Json]) -> Iterator[Problem]:
+        for key, value in raw.items():
             is_template = isinstance(value, str) or key == "healthcheck"
             for name in MARKED.findall(str(value)) if is_template else ():
                 if self.lookup(name) is None:
@@ -348,16 +371,17 @@ class TargetsFile(TargetList, kw_only=True):
                     message = f"the variable {name} is not set"
                     yield Problem("BK799", message, f"{hint}: --targets {self.file}", at=(key,))
 
-    def expand(self, text: "Text | None") -> str | None:
-        """Return a text with the values of its variables, which are all set, filled in."""
-        if text is None:
-            return None
-        return MARKED.sub(lambda match: as_text(self.lookup(match[1])), str(text))
+    def expand(self, value: Json) -> Json:
+        """Return a value; a text with the values of its variables, which are all set, filled in."""
+        if not isinstance(value, str):
+            return value
+        return MARKED.sub(lambda match: as_text(self.lookup(match[1])), value)
 
 
 # A target of a targets file, by its provider.
 
 
+_PROVIDERS = ("cli", "mock")
 _GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions"
 _MODEL_PROVIDERS: dict[str, str | None] = {
     **dict.fromkeys(("openai", "azure", "azure-openai", "anthropic")),
@@ -366,173 +390,51 @@ _MODEL_PROVIDERS: dict[str, str | None] = {
 }
 """The providers of models over HTTP, each with its address if that is not the default of its wire format."""
 
-_AZURE_VERSION = "2024-12-01-preview"
-_OTHER_NAMES = {
-    **dict.fromkeys(("resource", "resource_name", "base_url"), "endpoint"),
-    **dict.fromkeys(("deployment", "deployment_name", "variant"), "model"),
-    "api_version": "version",
-    "attachments_format": "files_format",
-    "cli_verbose": "verbose",
-    "command": "command_template",
-    "delay_ms": "delay_min_ms",
-    "grader_target": "judge_target",
-    "keep_output_files": "keep_temp_files",
-    "max_output_tokens": "max_tokens",
-    "max_retries": "retries",
+_OTHER_NAMES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("resource", "resource_name", "endpoint"), ("base_url",)),
+    **dict.fromkeys(("deployment", "deployment_name", "variant"), ("model",)),
+    **dict.fromkeys(("delay_ms", "delay_min_ms"), ("delay",)),
+    **dict.fromkeys(("judge_target", "grader_target"), ("judge",)),
+    "api_key": ("key",),
+    "api_version": ("version",),
+    "attachments_format": ("files_format",),
+    "command_template": ("command",),
+    "delay_max_ms": ("delay_max",),
+    "max_output_tokens": ("max_tokens",),
+    "max_retries": ("retries",),
+    "provider_batching": ("batch",),
+    "retry_initial_delay_ms": ("retry", "wait"),
+    "retry_max_delay_ms": ("retry", "longest"),
+    "retry_backoff_factor": ("retry", "factor"),
+    "retry_status_codes": ("retry", "statuses"),
+    "timeout_seconds": ("timeout",),
 }
-"""Other names of keys."""
+"""Our names of keys; those of times in milliseconds are of times in seconds."""
 
+_WITHOUT_EFFECT = ("name", "provider", "verbose", "cli_verbose", "keep_temp_files", "keep_output_files")
 _CAMEL_BOUNDARY = lazy_pattern(r"(?<=[a-z0-9])([A-Z])")
-Text = str | int | float
-"""A text, which YAML may read as a number."""
-
-_AT_LEAST_1 = Meta(ge=1, description="a factor of 1 or more")
-Factor = Annotated[int, _AT_LEAST_1] | Annotated[float, _AT_LEAST_1]
-KeyVariable = Annotated[
-    str, Meta(pattern=r"^\s*\$\{\{\s*[A-Za-z_]\w*\s*\}\}\s*$", description="a variable such as ${{ NAME }}")
-]
-"""The variable that holds a key, which does not belong into a file itself."""
 
 
-class AnyTarget(Struct, kw_only=True, forbid_unknown_fields=False):
-    """The keys of every target."""
-
-    name: str
-    provider: Json = None
-    judge_target: Text | None = None
-    workers: Workers | None = None
-    provider_batching: bool | None = None
-
-    def as_execution(self) -> Execution:
-        return PromptExecution("prompt", model=self.name)
-
-    def as_model(self, file: TargetsFile) -> Model | None:
-        """Return the target as the configuration would describe it under `models:`."""
-        return None
+class _StatedModel(Struct, forbid_unknown_fields=False):
+    model: NotBlank
 
 
-class MockTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
-    response: Json = None
-    delay_min_ms: NotNegative | None = None
-    delay_max_ms: NotNegative | None = None
-
-    def as_execution(self) -> Execution:
-        response = RESPONSE if self.response is None else self.response
-        if isinstance(self.response, str):
-            response = _as_template(self.response)
-        return MockExecution(
-            "mock",
-            response,
-            delay=_seconds(self.delay_min_ms),
-            delay_max=_seconds(self.delay_max_ms),
-            target=self.name,
-        )
+class _AzureModel(_StatedModel):
+    base_url: NotBlank
 
 
-class TargetHealthcheck(Struct):
-    type: Literal["http", "command"] | None = None
-    url: Text | None = None
-    command_template: Text | None = None
-    cwd: Text | None = None
-    timeout_seconds: NotNegative | None = None
-
-    def as_healthcheck(self) -> Healthcheck:
-        command, cwd = _as_template(self.command_template), _as_template(self.cwd)
-        return Healthcheck(_as_template(self.url), command, cwd, self.timeout_seconds)
+def _of_azure(model: Model, version: Json) -> Model:
+    """Azure has an address for each deployment, and its own header for the key."""
+    base = str(model.base_url)
+    host = base.rstrip("/") if "://" in base else f"https://{base}.openai.azure.com"
+    query = f"api-version={version or '2024-12-01-preview'}"
+    url = f"{host}/openai/deployments/{model.openai}/chat/completions?{query}"
+    headers = {"api-key": f"{{{{{model.key}}}}}"} if model.key else {}
+    return replace(model, base_url=url, key=None, headers=headers)
 
 
-class CliTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
-    command_template: str
-    files_format: Text = "{path}"
-    cwd: Text | None = None
-    healthcheck: TargetHealthcheck | None = None
-    env: list[str] = field(default_factory=list)
-    timeout_seconds: NotNegative | None = None
-    retries: Count | None = None
-    verbose: Json = None
-    keep_temp_files: Json = None
-
-    def as_execution(self) -> Execution:
-        return CliExecution(
-            "cli",
-            _as_template(self.command_template) or "",
-            files_format=_as_template(self.files_format) or "",
-            cwd=_as_template(self.cwd),
-            env=self.env,
-            timeout=self.timeout_seconds,
-            retries=self.retries,
-            batch=self.provider_batching or False,
-            healthcheck=None if self.healthcheck is None else self.healthcheck.as_healthcheck(),
-            target=self.name,
-        )
-
-
-class ModelTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
-    """A model over HTTP."""
-
-    model: NotBlank | int | float
-    endpoint: Text | None = None
-    api_key: KeyVariable | None = None
-    version: Text | None = None
-    temperature: NotNegative | None = None
-    max_tokens: Count | None = None
-    timeout_seconds: NotNegative | None = None
-    retries: Count | None = None
-    retry_initial_delay_ms: NotNegative | None = None
-    retry_max_delay_ms: NotNegative | None = None
-    retry_backoff_factor: Factor | None = None
-    retry_status_codes: list[int] | None = None
-
-    def as_model(self, file: TargetsFile) -> Model:
-        provider = str(self.provider).lower()
-        model = file.expand(self.model)
-        waits = {
-            "wait": _seconds(self.retry_initial_delay_ms),
-            "longest": _seconds(self.retry_max_delay_ms),
-            "factor": self.retry_backoff_factor,
-            "statuses": self.retry_status_codes,
-        }
-        stated_waits: Any = {name: value for name, value in waits.items() if value is not None}
-        return Model(
-            openai=None if provider == "anthropic" else model,
-            anthropic=model if provider == "anthropic" else None,
-            base_url=file.expand(self.endpoint) or _MODEL_PROVIDERS[provider],
-            key=MARKED.findall(self.api_key)[0] if self.api_key else None,
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            concurrency=self.workers,
-            timeout=self.timeout_seconds,
-            retries=self.retries,
-            retry=Retry(**stated_waits) if stated_waits else None,
-        )
-
-
-class AzureTarget(ModelTarget, kw_only=True):
-    """A model of Azure, which has an address for each deployment, and its own header for the key."""
-
-    endpoint: Text
-
-    def as_model(self, file: TargetsFile) -> Model:
-        model = super().as_model(file)
-        base = str(model.base_url)
-        host = base.rstrip("/") if "://" in base else f"https://{base}.openai.azure.com"
-        version = file.expand(self.version) or _AZURE_VERSION
-        url = f"{host}/openai/deployments/{model.openai}/chat/completions?api-version={version}"
-        headers = {"api-key": f"{{{{{model.key}}}}}"} if model.key else {}
-        return replace(model, base_url=url, key=None, headers=headers)
-
-
-_FORMS: dict[str, type[AnyTarget]] = {
-    "cli": CliTarget,
-    "mock": MockTarget,
-    **dict.fromkeys(_MODEL_PROVIDERS, ModelTarget),
-    **dict.fromkeys(("azure", "azure-openai"), AzureTarget),
-}
-
-
-def _our_name(key: Any) -> str:
-    name = _CAMEL_BOUNDARY.sub(r"_\1", str(key)).lower()
-    return _OTHER_NAMES.get(name, name)
+def _snake_case(key: Any) -> str:
+    return _CAMEL_BOUNDARY.sub(r"_\1", str(key)).lower()
 
 
 def _in_our_keys(raw: Mapping[str, Json]) -> tuple[dict[str, Json], list[Problem]]:
@@ -540,30 +442,41 @@ def _in_our_keys(raw: Mapping[str, Json]) -> tuple[dict[str, Json], list[Problem
     values: dict[str, Json] = {}
     problems = Mistakes()
     for key, value in raw.items():
-        name = _our_name(key)
-        if value is None:
+        name = _snake_case(key)
+        if value is None or name in _WITHOUT_EFFECT:
             continue
-        if name in values:
-            problems.append(Problem("BK798", f"{name!r} is stated twice", "keep one of the two", at=(key,)))
-        is_mapping = name == "healthcheck" and isinstance(value, dict)
-        values[name] = problems.take(_in_our_keys(value), key) if is_mapping else value
+        *above, own = _OTHER_NAMES.get(name, (name,))
+        place = values.setdefault(above[0], {}) if above else values
+        if own in place:
+            problems.append(Problem("BK798", f"{own!r} is stated twice", "keep one of the two", at=(key,)))
+        if name.endswith("_ms") and type(value) in (int, float):
+            value /= 1000
+        if name == "healthcheck" and isinstance(value, dict):
+            value = problems.take(_in_our_keys(value), key)
+            if value.get("type") in ("http", "command"):
+                del value["type"]
+        place[own] = value
     return values, problems
 
 
 def _as_spelt(raw: Json, at: Path) -> Path:
     """Return a path of our names as the file spells them."""
-    if not at or not isinstance(raw, dict):
-        return at
-    key = next((key for key in raw if _our_name(key) == at[0] and raw[key] is not None), at[0])
-    return (key, *_as_spelt(raw.get(key), at[1:]))
+    for key, value in raw.items() if isinstance(raw, dict) else ():
+        path = _OTHER_NAMES.get(_snake_case(key), (_snake_case(key),))
+        if value is not None and at[: len(path)] == path:
+            return (key, *_as_spelt(value, at[len(path) :]))
+    return at
 
 
-def _as_template(text: Text | None) -> str | None:
-    """Return a text with each `${{ NAME }}` as one of our variables; all else is taken literally."""
-    parts = [] if text is None else MARKED.split(str(text))  # between the texts are names of variables
-    filled = [f"{{{{{part}}}}}" if n % 2 else escape_variables(part) for n, part in enumerate(parts)]
-    return None if text is None else "".join(filled)
-
-
-def _seconds(milliseconds: int | float | None) -> float | None:
-    return None if milliseconds is None else milliseconds / 1000
+def _as_templates(values: Mapping[str, Json]) -> dict[str, Json]:
+    """Return values in which each `${{ NAME }}` is one of our variables; all else in a text is literal."""
+    templates = {}
+    for key, value in values.items():
+        if key == "healthcheck" and isinstance(value, dict):
+            value = _as_templates(value)
+        elif isinstance(value, str):
+            parts = MARKED.split(value)  # between the texts are names of variables
+            filled = [f"{{{{{part}}}}}" if n % 2 else escape_variables(part) for n, part in enumerate(parts)]
+            value = "".join(filled)
+        templates[key] = value
+    return templates
