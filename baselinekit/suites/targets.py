@@ -321,9 +321,10 @@ class TargetsFile(TargetList, kw_only=True):
         provider, model, found = str(raw.get("provider") or "").lower(), None, Mistakes()
         is_stated = provider in _MODEL_PROVIDERS and name not in self.models and self.named
         values = found.take(_in_our_keys(raw))
-        if is_stated or provider in _PROVIDERS:
-            found += self._unset_variables(raw)
-        entry = {"judge": values.pop("judge", None), "workers": values.pop("workers", None)}
+        is_read = is_stated or provider in _PROVIDERS
+        used = [key for key in raw if is_read or _OTHER_NAMES.get(_snake_case(key)) == ("judge",)]
+        found += self._unset_variables({key: raw[key] for key in used})
+        entry = {"judge": self.expand(values.pop("judge", None)), "workers": values.pop("workers", None)}
         if provider in _PROVIDERS:
             entry |= {"type": provider, **_as_templates(values)}
         else:
@@ -375,7 +376,8 @@ class TargetsFile(TargetList, kw_only=True):
         """Return a value; a text with the values of its variables, which are all set, filled in."""
         if not isinstance(value, str):
             return value
-        return MARKED.sub(lambda match: as_text(self.lookup(match[1])), value)
+        values = {name: self.lookup(name) for name in MARKED.findall(value)}
+        return MARKED.sub(lambda match: "" if values[match[1]] is None else as_text(values[match[1]]), value)
 
 
 # A target of a targets file, by its provider.
