@@ -533,8 +533,8 @@ class CaseWorker(Struct):
         if observation is not None:
             redactor = redactor.knowing(observation.output)
         seconds = self.context.seconds() - began
-        attempt = replace(_masked(attempt, redactor, trace), seconds=seconds)
-        attempt = replace(attempt, sent=trace.sent, verified=trace.verified)
+        facts = {"seconds": seconds, "sent": trace.sent, "verified": trace.verified}
+        attempt = replace(_masked(attempt, redactor, trace), **facts)
         if observation is None or not comparisons:
             return JudgedAttempt(CaseAttempt(attempt))
         return self._compared(prepared, attempt, comparisons[0], observation)

@@ -6,6 +6,7 @@ later without asking a model again."""
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from typing import Any
 
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
@@ -41,7 +42,7 @@ class Queue(Struct):
         be in the queue."""
         redactor = self.project.redactor.knowing(observation.output)
         mask, output = redactor.mask_value, redactor.mask_value(observation.output)
-        method = convert(mask(plain(grader.method)), HumanRating)
+        method = _masked(grader.method, mask)
         grader = replace(grader, method=method)
         shown, claims = by_human.rating_material(case, grader, output, observation.environment)
         item = RatingItem(
@@ -86,6 +87,18 @@ def _status(item: RatingItem) -> ItemStatus:
 
 def _is_named(item: RatingItem, word: str) -> bool:
     return fnmatchcase(item.case, word) or (len(word) >= _SHORTEST_KEY and item.key.startswith(word))
+
+
+def _masked(method: HumanRating, mask: Callable[[Any], Any]) -> HumanRating:
+    """The grader without secrets in any of the texts that people see."""
+    scale = method.rating_scale
+    options = [
+        replace(option, label=mask(option.label), description=mask(option.description))
+        for option in scale.options
+    ]
+    texts = {name: mask(getattr(scale, name)) for name in ("labels", "criteria", "description")}
+    scale = replace(scale, options=options, **texts)
+    return replace(method, rubric=mask(method.rubric), slots=mask(method.slots), rating_scale=scale)
 
 
 def sheet(item: RatingItem) -> Sheet:

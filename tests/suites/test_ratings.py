@@ -60,9 +60,7 @@ def test_h42_rate_twice_or_more_than_allowed_is_refused(tmp_path: Path, again: s
         ratings.rate(SECOND, rating("carol"))
 
 
-@pytest.mark.parametrize(
-    "bad", [*map(rating, ("", "  ", "a\x1b[31m", "x" * 101)), rating("a", 9), rating("a", note="x" * 10_001)]
-)
+@pytest.mark.parametrize("bad", [*map(rating, ("", "  ", "a\x1b[31m")), rating("a", 9)])
 def test_rate_with_a_wrong_name_or_value_is_refused(tmp_path: Path, bad: Rating) -> None:
     ratings = Ratings(str(tmp_path))
     ratings.enqueue(item())
