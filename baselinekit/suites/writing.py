@@ -8,15 +8,15 @@ from typing import Any
 from baselinekit.errors import Place
 from baselinekit.files.languages import dump_yaml
 from baselinekit.files.text import decode
-from baselinekit.graders.base import Task, values_of
+from baselinekit.graders.base import Task
 from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.graders.composite import Aggregator, Composite, StatedComposite
 from baselinekit.graders.graders import row_of
 from baselinekit.kinds.messages import is_parts, message_as_json, plain_text
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.evals import Case, Expected, Suite
-from baselinekit.model.grades import Grader, Method, PassRule
+from baselinekit.model.evals import Case, Suite
+from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.traces import Role, TraceMessage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.finding import mask_secrets
@@ -163,48 +163,29 @@ Equivalent = Callable[[Grader, Case], Sequence[Grader]]
 
 def without_expectation(grader: Grader, case: Case) -> list[Grader]:
     """Return the grader made independent of the expectation of its case: an expected text becomes a pattern,
-    and a list of texts becomes the texts to contain."""
+    and a list of texts becomes the texts to contain. One with alternatives stays as it is."""
     expected, method = case.expected, grader.method
     if isinstance(method, MustInclude) and not method.alternatives:
         return [replace(grader, method=Contains(all=[*method.must_include], none=[*method.must_not_include]))]
-    if expected is None or getattr(method, "of", None) or expected.of:
+    if expected is None or expected.alternatives or expected.of or getattr(method, "of", None):
         return [grader]
-    equivalent_method: Method | None = None
-    if isinstance(method, ExactMatch):
-        equivalent_method = _exact_pattern(method, expected)
+    value = expected.value
+    if isinstance(method, ExactMatch) and isinstance(value, str):
+        method = _exact_pattern(method, value)
     elif isinstance(method, Contains) and not method.states_texts:
-        equivalent_method = _with_texts_to_contain(method, expected)
-    elif isinstance(method, RegexMatch) and method.pattern is None:
-        patterns = values_of(expected)
-        if all(isinstance(text, str) for text in patterns):
-            either = patterns[0] if len(patterns) == 1 else "|".join(f"(?:{text})" for text in patterns)
-            equivalent_method = replace(method, pattern=either)
-    return [grader if equivalent_method is None else replace(grader, method=equivalent_method)]
+        method = replace(method, all=[*map(str, value if isinstance(value, list) else [value])])
+    elif isinstance(method, RegexMatch) and method.pattern is None and isinstance(value, str):
+        method = replace(method, pattern=value)
+    return [replace(grader, method=method)]
 
 
-def _exact_pattern(method: ExactMatch, expected: Expected) -> RegexMatch | None:
-    """Return a pattern that matches exactly these texts, with the same trimming."""
-    texts = values_of(expected)
-    if not all(isinstance(text, str) for text in texts):
-        return None
+def _exact_pattern(method: ExactMatch, text: str) -> RegexMatch:
+    """Return a pattern that matches exactly this text, with the same trimming."""
     blank = r"\s*" if method.trim_whitespace else ""
-    escaped = [re.escape(method.normalize(text)) for text in texts]
+    escaped = re.escape(method.normalize(text))
     if method.normalize_newlines:
-        escaped = [text.replace("\\\n", r"\r?\n") for text in escaped]
-    flag = "" if method.case_sensitive else "(?i)"
-    inner = escaped[0] if len(escaped) == 1 else f"(?:{'|'.join(escaped)})"
-    return RegexMatch(rf"{flag}\A{blank}{inner}{blank}\Z")
-
-
-def _with_texts_to_contain(method: Contains, expected: Expected) -> Contains | None:
-    """Return the check with the texts to contain filled in from the expectation."""
-    values = values_of(expected)
-    if len(values) == 1:
-        texts = expected.value if isinstance(expected.value, list) else [expected.value]
-        return replace(method, all=list(map(str, texts)))
-    if any(isinstance(value, list) for value in values):
-        return None
-    return replace(method, any=list(map(str, values)))
+        escaped = escaped.replace("\\\n", r"\r?\n")
+    return RegexMatch(rf"{'' if method.case_sensitive else '(?i)'}\A{blank}{escaped}{blank}\Z")
 
 
 def judges_late(case: Case) -> bool:

@@ -33,7 +33,6 @@ from baselinekit.report.forms.table import render_report
 from baselinekit.report.sections import earlier_blocks
 from baselinekit.report.wording import Style, headline
 from baselinekit.structs import replace
-from baselinekit.suites.loading import load_cases
 
 
 def change(now: Result, before: Result, *across: str) -> CaseChange:
@@ -236,15 +235,7 @@ def test_key_of_depends_on_the_files_that_a_case_names(
     assert first == again != second
 
 
-def test_h4_key_of_a_case_depends_on_the_file_of_its_input(tmp_path: Path) -> None:
-    first, second = keys(tmp_path, case(), "one", "two")
-    assert first == second, "it names no file"
-    write(tmp_path, "c.yaml", "id: a\ninput: {type: file, content: in.txt}\nexpected: {value: y}")
-    found = []
-    for text in ("one", "two", "one"):
-        write(tmp_path, "in.txt", text)
-        found += keys(tmp_path, load_cases(["c.yaml"], str(tmp_path))[0], "")
-    assert found[0] == found[2] != found[1]
+def test_key_of_a_case_with_a_file_that_is_gone_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BaselinekitError, match=r"gone\.md"):
         keys(tmp_path, Recipe(PromptInput("gone.md"), PROMPT), "")
 
