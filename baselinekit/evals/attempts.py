@@ -151,17 +151,14 @@ def _facts(
     )
 
 
-def noted(results: Sequence[Result]) -> Iterator[str]:
-    """The notes of the attempts: the same note once, however many cases have it."""
-    ids_by_note: dict[str, dict[str, None]] = {}
+def noted(results: Sequence[Result]) -> list[str]:
+    """The notes of the attempts: the same note once, with the first case that has it."""
+    first_ids: dict[str, str] = {}
     for result in results:
         for attempt in result.case.attempts if result.case is not None else ():
             for note in attempt.notes:
-                ids_by_note.setdefault(note, {})[result.id] = None
-    for note, ids in ids_by_note.items():
-        first, *further = ids
-        more = f" and {len(further):,} more" if further else ""
-        yield f"{first}{more}: {note}"
+                first_ids.setdefault(note, result.id)
+    return [f"{id}: {note}" for note, id in first_ids.items()]
 
 
 def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str, str]:
@@ -320,13 +317,11 @@ _TURNS_PER_ATTEMPT = 1_000
 
 
 class TimeLeft(Struct):
-    """How much of its time limit an attempt has left. `limit` is None for a case without a limit; `key`: the
-    key of the limit in the file of the case."""
+    """How much of its time limit an attempt has left. `limit` is None for a case without a limit."""
 
     limit: recipes.Seconds | None
     seconds: Callable[[], float]
     began: float
-    key: str = "timeout_seconds"
 
     def left(self) -> float:
         """Return the seconds that are left; CannotReplay if there are none."""
@@ -334,9 +329,7 @@ class TimeLeft(Struct):
             return inf
         left = self.limit - (self.seconds() - self.began)
         if left <= 0:
-            raise errors.cannot_replay(
-                "BK722", f"its {self.limit:g} s were used up", f"raise its `{self.key}`"
-            )
+            raise errors.cannot_replay("BK722", f"its {self.limit:g} s were used up", "raise its time limit")
         return left
 
     def within(self, clients: Clients) -> Clients:
@@ -545,7 +538,7 @@ class CaseWorker(Struct):
         if prepared.fault is not None:
             raise prepared.fault
         case, project = prepared.case, self.environment.project
-        time = TimeLeft(case.timeout, self.context.seconds, began, case.timeout_key)
+        time = TimeLeft(case.timeout, self.context.seconds, began)
         setting = setting_of_case(project, case.source.file, time.within(self.environment.clients))
         setting = replace(setting, turn=number - 1, asker=case.id, ceilings=setting.ceilings.of_a_case())
         recipe, inputs = _apply_before(prepared, setting, trace)

@@ -284,16 +284,15 @@ class Pairing(Struct):
     @property
     def unsure(self) -> tuple[MetricChange, ...]:
         """The metrics in which more pairs got worse than better, and so few changed that the test could not
-        call it a regression even if all of them had got worse. Those in which all did are first."""
+        call it a regression even if all of them had got worse."""
         metrics = self.earlier.metrics
-        unsure = [
+        return tuple(
             metric
             for metric in metrics
             if metric.verdict == "insufficient evidence"
             and metric.lost > metric.won
             and mcnemar_exact(metric.lost + metric.won, 0) * len(metrics) > SURE
-        ]
-        return tuple(sorted(unsure, key=lambda metric: metric.won > 0))
+        )
 
     @property
     def exit_code(self) -> int:

@@ -13,7 +13,7 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case, Expected, GoodAnswer
 from baselinekit.model.grades import Grader, PassRule
-from baselinekit.model.values import ABSENT, Json, Path, json_type
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import Mistakes, Parts, Schema
 from baselinekit.store import records
 from baselinekit.store.dialects import harness, native
@@ -86,8 +86,7 @@ def add_schema(parts: Parts) -> list[Schema]:
 
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     if not isinstance(item.raw, dict):
-        message = f"not a case but a JSON {json_type(item.raw)}"
-        return [Problem("BK710", message, dialect.NOT_A_CASE, at=item.at)]
+        return schema.prefix_paths(schema.read_as(CapabilityRecord, item.raw)[1], item.at)
     source = replace(document.source(item.at, item.raw), form="native")
     case, problems = read(item.raw, source, defaults)
     if case is not None:

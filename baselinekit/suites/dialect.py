@@ -107,15 +107,7 @@ BESIDE = ("baselines", "config", "fixtures", "results")
 """Folders below a named one that hold no evals: known outputs, graders and thresholds, files that cases name,
 and the output of runs."""
 
-_NOT_CASES = {
-    "ref": ("nothing", "a reference", "in a suite, write: $ref: ./cases.yaml"),
-    "eval_report": ("report", "the report of a run", "reports belong in results/"),
-    "format": ("report", "the result of a run", "results belong in results/"),
-    "human": ("nothing", "labels for a judge", "move them into config/, and name them there: calibration:"),
-    "tests": ("nothing", "an eval file of another tool", "AgentV 2.5 writes `evalcases` and `input`"),
-}
-"""Items that are not cases, by a key: the form, a description, and what to do."""
-
+_REPORT_KEYS = ("eval_report", "format")
 _KEYS_OF_CASES = ("test_cases", "input", "expected", "grader", "current", "baseline")
 NOT_A_CASE = "a case is a mapping with id, input, expected and grader"
 
@@ -165,14 +157,13 @@ def _recognise(raw: dict[str, Json], at: Path, dialects: Sequence[Dialect]) -> E
     for dialect in reversed(dialects):
         if dialect.recognises and dialect.recognises(raw):
             return EvalItem(dialect.name, at, raw)
-    for key, (form, description, hint) in _NOT_CASES.items():
-        if key in raw:
-            message = f"not a case: this looks like {description}"
-            return EvalItem(form, at, None, Problem("BK710", message, hint, at=at))
+    if any(key in raw for key in _REPORT_KEYS):
+        message, hint = "not a case: this looks like the report of a run", "reports belong in results/"
+        return EvalItem("report", at, None, Problem("BK710", message, hint, at=at))
     known = [*(dialect.wrapper for dialect in dialects if dialect.wrapper), *_KEYS_OF_CASES]
-    suggestions = [suggestion for key in raw if (suggestion := suggest(key, known))]
+    hint = next(filter(None, (suggest(key, known) for key in raw)), "")
     message = f"not a case: it has {', '.join(map(str, list(raw)[:5])) or 'nothing'}"
-    hint = suggestions[0] if suggestions else "a case has id, input, expected and grader"
+    hint = hint or "a case has id, input, expected and grader"
     return EvalItem("nothing", at, None, Problem("BK710", message, hint, at=at))
 
 

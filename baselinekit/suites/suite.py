@@ -3,7 +3,6 @@ gates that name a suite, `phase:` and `eval_trigger:` of a project's plan."""
 
 import os
 import posixpath
-import shlex
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -200,7 +199,6 @@ ENDINGS = (".md", ".json", ".html")
 PHASE, TRIGGER = "phase", "eval_trigger"
 
 _FORM_HINT = "a gate file has `phase:` with a step of type eval, or `eval_trigger:`"
-_RUN_FIRST = "this is a suite: baselinekit run --suite %s -o results.json, then baselinekit gate results.json"
 
 
 class StepConfig(Struct):
@@ -261,12 +259,8 @@ def add_gate_schema(parts: Parts) -> list[Schema]:
 
 
 def read_gate_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
-    """Skip a gate that was found among cases, and report one that was named."""
-    if document.file in document.loading.discovered:
-        return []
-    words = "an eval trigger" if TRIGGER in item.raw else "a phase of a plan"
-    hint = f"give it to the gate: baselinekit gate {shlex.quote(document.file)}"
-    return [Problem("BK710", f"not a case: this looks like {words}", hint, at=item.at)]
+    """A gate has no cases of its own."""
+    return []
 
 
 def load_gates(file: str, root: str) -> list[Gate]:
@@ -280,8 +274,7 @@ def load_gates(file: str, root: str) -> list[Gate]:
         sections = document if isinstance(document, dict) else {}
         is_gate = not readers.keys().isdisjoint(sections)
         if not is_gate:
-            hint = _RUN_FIRST % shlex.quote(file) if WRAPPER in sections else _FORM_HINT
-            found.append(Problem("BK730", "no gate here", hint, at=()))
+            found.append(Problem("BK730", "no gate here", _FORM_HINT, at=()))
         for key, raw in sections.items() if is_gate else ():
             if key in readers:
                 gates += found.take(readers[key](raw, file, root), key)

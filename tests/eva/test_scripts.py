@@ -196,8 +196,8 @@ def test_note_of_several_cases_is_one_warning(tmp_path: Path) -> None:
     cases = (f"  - {{name: c{n}, inputs: {{}}, assert: [contains: total]}}\n" for n in range(4))
     report = Scripted(tmp_path, "echo hello", "exit 1", f"cases:\n{''.join(cases)}").go(attempts=2)
     assert report.warnings == (
-        f"refactor/c0 and 3 more: not verified: {VERIFY} ended with exit code 1",
-        f"refactor/c0 and 3 more: {GUARD} printed 1 line without NAME=VALUE: hello",
+        f"refactor/c0: not verified: {VERIFY} ended with exit code 1",
+        f"refactor/c0: {GUARD} printed 1 line without NAME=VALUE: hello",
     )
 
 

@@ -257,7 +257,6 @@ def test_h64_load_evals_finds_files_below_a_folder(tmp_path: Path) -> None:
     assert ids(suite) == ["b", "a", "r"]
     assert ids(load_evals(["evals/fixtures/x.yaml", "evals/regression/"], root)) == ["x", "r"]
     for path, message in (
-        ("evals/gate.yaml", "this looks like an eval trigger"),
         ("evals/out/2024-01-20/run-1.eval.json", "this looks like the report of a run"),
         ("nowhere", "there is no file or folder nowhere"),
     ):
