@@ -56,7 +56,6 @@ class NamedFiles(MutableStruct):
     fetch: Callable[[str], FetchedFile] | None = None
     guidelines: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    parts: dict[str, dict[str, Json]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, root: str, file: str, fetch: Callable[[str], FetchedFile] | None = None) -> "NamedFiles":
@@ -93,17 +92,16 @@ class NamedFiles(MutableStruct):
 
     def part(self, name: str) -> dict[str, Json]:
         """Return a file, by its path or address, as a part of a message: with its text, unless it is none."""
-        if name not in self.parts:
-            if self.fetch is not None and is_remote(name):
-                fetched = self.fetch(name)
-                path, data = fetched.path, fetched.data
-            else:
-                found = self.find(name)
-                path, data = os.path.join(self.root, found), read(self.root, found, MAX_OUTPUT_BYTES)
-            part = self.parts[name] = {"type": "file", "value": name, "path": path}
-            with suppress(UnicodeDecodeError):
-                part["text"] = data.decode("utf-8-sig").replace("\r\n", "\n")
-        return self.parts[name]
+        if self.fetch is not None and is_remote(name):
+            fetched = self.fetch(name)
+            path, data = fetched.path, fetched.data
+        else:
+            found = self.find(name)
+            path, data = os.path.join(self.root, found), read(self.root, found, MAX_OUTPUT_BYTES)
+        part: dict[str, Json] = {"type": "file", "value": name, "path": path}
+        with suppress(UnicodeDecodeError):
+            part["text"] = data.decode("utf-8-sig").replace("\r\n", "\n")
+        return part
 
     def split(self, messages: Sequence[TraceMessage]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the files in messages that are guidelines, and all others, by their absolute paths, each
