@@ -167,16 +167,14 @@ class StatedPart(Struct):
 def read_messages(raw: Json, role: Role, files: NamedFiles) -> tuple[Messages, list[Problem]]:
     """Read a question (`role`: user) or an expected answer (assistant) as messages: messages are taken as
     they are, any other value is the content of a message. Problems have paths below it."""
-    if isinstance(raw, list) and any(map(has_role, raw)):
+    items = raw if isinstance(raw, list) else [raw]
+    if any(map(has_role, items)):
         messages: list[TraceMessage] = []
         problems = Mistakes()
-        for number, item in enumerate(raw):
-            message = problems.take(_read_message(item, files), number)
+        for number, item in enumerate(items):
+            message = problems.take(_read_message(item, files), *((number,) if items is raw else ()))
             messages += [message] if message else []
         return tuple(messages), problems
-    if has_role(raw) and raw["role"] in ROLES and raw.keys() <= {*StatedMessage.__struct_fields__}:
-        message, found = _read_message(raw, files)
-        return ((message,) if message else ()), found
     if raw == [] or (role == USER and not isinstance(raw, str | dict) and not is_parts(raw)):
         hint = "put a text in quotes; a message is {role: user, content: …}"
         text = f"expected a text, a mapping or a list of messages, found {describe_value(raw)}"

@@ -81,15 +81,13 @@ CASES = "[{id: a, input: {type: prompt, content: Hi}, expected: {value: x}}]"
 OWN = "{type: prompt, model: big, parse: json}"
 FORMS = {
     "case": f"{CASE}execution: {OWN}\n",
-    "file": f"metadata: {{id: f}}\nconfig: {{execution: {OWN}}}\ntest_cases: {CASES}",
     "suite by name": f"eval_suite: {{name: s, config: {{execution: {{target: big}}}}, evals: {CASES}}}",
-    "record": f"id: a\ncurrent: {{input: {{text: Hi}}, execution: {OWN}}}\nbaseline: {{output: x}}\n",
-    "agentv": evals("big"),
 }
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_target_typed_overrides_the_execution_of_every_form(tmp_path: Path, form: str) -> None:
+def test_target_typed_keeps_what_the_case_states_of_its_answer(tmp_path: Path, form: str) -> None:
+    """The golden case target-of-every-form shows what it replaces."""
     files = {"baselinekit.yaml": MODELS, "evals/a.yaml": FORMS[form]}
 
     def execution(typed: str | None) -> Any:
@@ -100,11 +98,7 @@ def test_target_typed_overrides_the_execution_of_every_form(tmp_path: Path, form
     own = execution(None)
     assert own.model == "big"
     assert execution("terse") == replace(own, model="small", system="Be brief.")
-    if form == "record":
-        with pytest.raises(InvalidInput, match=r"BK715 evals/a\.yaml:2:.*`type: prompt` .* `type: mock`"):
-            execution("fixed")
-    else:
-        assert execution("fixed") == MockExecution("mock", "7", target="fixed")
+    assert execution("fixed") == MockExecution("mock", "7", target="fixed")
 
 
 API, SKILL = "{type: api_call, content: {path: /}}", "{type: skill, content: 1}"
