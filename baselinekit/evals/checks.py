@@ -90,7 +90,7 @@ class StatedProgram(Struct):
     surroundings: Surroundings
 
     def from_root(self, word: str) -> str:
-        """Return a word, that of a file as its path from the root of its repository."""
+        """Return a word. A file is given by its path from the root of its repository."""
         if word not in self.files:
             return word
         return f"./{os.path.relpath(self.files[word], os.path.realpath(self.surroundings.root))}"
@@ -314,7 +314,7 @@ def _recipe_problems(case: Case, recipe: Recipe, setting: Setting) -> list[Probl
         replaying.check(recipe, setting)
     except Refused:
         raise
-    except BaselinekitError as error:  # a missing input is the case's mistake, not that of its template
+    except BaselinekitError as error:  # the case lacks an input; its template is right
         return [
             replace(problem, place=None, at=()) if problem.code == "BK350" else problem
             for problem in error.problems

@@ -170,22 +170,19 @@ def finish(report: Report, queue: Queue) -> FinishedReport:
     """Regrade each grade that waited for people by the ratings that there are now."""
     items = {item.key: item for item in queue.ratings.all()}
 
-    def regrade(grade: Grade) -> Grade:
+    def regrade(grade: Grade, rule: PassRule) -> Grade:
+        """Regrade a grade that waited for people; a composite one by its regraded parts."""
+        parts = tuple(regrade(part, rule) for part in grade.parts)
+        if parts != grade.parts:
+            return grade_from_parts(replace(grade, parts=parts), rule)
         item = items.get(str(grade.details.get("item", "")))
         if grade.kind != "human" or grade.outcome != "unscored" or item is None:
             return grade
         grader = Grader(grade.grader, "human", item.method, grade.weight, grade.required)
         return by_human.human_grade(grader, item)
 
-    def regrade_with_parts(grade: Grade, rule: PassRule) -> Grade:
-        """Regrade a grade; a composite grade by its regraded parts."""
-        parts = tuple(regrade_with_parts(part, rule) for part in grade.parts)
-        if parts != grade.parts:
-            return grade_from_parts(replace(grade, parts=parts), rule)
-        return regrade(grade)
-
     def regrade_attempt(attempt: Attempt, rule: PassRule) -> Attempt:
-        grades = tuple(regrade_with_parts(grade, rule) for grade in attempt.grades)
+        grades = tuple(regrade(grade, rule) for grade in attempt.grades)
         if grades == attempt.grades or attempt.code == _CUT_SHORT:
             return replace(attempt, grades=grades)
         outcome, score, reason, verdict = combine_grades(grades, rule)

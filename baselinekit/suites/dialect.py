@@ -239,9 +239,7 @@ class Loading(MutableStruct):
             return defaults
         target, problems = targets.find(targets.chosen)
         if target is None:
-            for problem in problems:
-                message = problem.message if problem.place else f"--target: {problem.message}"
-                self.problems.append(replace(problem, message=message))
+            self.problems += problems
             return defaults
         if target.workers is not None:
             self.workers.append(target.workers)
@@ -302,7 +300,7 @@ class TextInput(Struct):
 
 
 class ConversationInput(Struct):
-    """Messages. `case`: the id that the target gets, if it is another than that of the case."""
+    """Messages. `case`: the id that the target gets, if it is another than the case's own."""
 
     type: Literal["messages"]
     content: NotEmpty[Json]
@@ -423,7 +421,7 @@ _READERS: dict[type[Struct], Callable[[Any, Execution | None, Defaults, str], Re
 
 
 def add_inputs(parts: Parts) -> None:
-    """Add the schemas of inputs, with that of the content for each that only one kind takes."""
+    """Add the schemas of inputs. Those of one kind get the schema of its content."""
     schema.add_part(parts, "TextInput", TextInput)
     schema.add_part(parts, "ConversationInput", ConversationInput)
     for name, kind in _KINDS_BY_INPUT.items():

@@ -207,7 +207,7 @@ def write_reports(
 
 
 def _point_latest(folder: str, day: str, root: str) -> str:
-    """Make `latest` link to the day. Return why it stays as it is, where it is no link to a day."""
+    """Make `latest` link to the day. If it is something else than such a link, return why it stays."""
     latest, temporary = os.path.join(folder, LATEST), os.path.join(folder, f".{LATEST}-{os.getpid()}")
     if os.path.lexists(latest) and not (os.path.islink(latest) and _DAY.fullmatch(os.readlink(latest))):
         message = f"{os.path.relpath(latest, root)} was not made by baselinekit, and stays as it is"

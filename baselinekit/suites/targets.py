@@ -413,6 +413,7 @@ _OTHER_NAMES: dict[str, tuple[str, ...]] = {
 }
 """Our names of keys; those of times in milliseconds are of times in seconds."""
 
+_HEALTHCHECKS = ("http", "command")
 _WITHOUT_EFFECT = ("name", "provider", "verbose", "cli_verbose", "keep_temp_files", "keep_output_files")
 _CAMEL_BOUNDARY = lazy_pattern(r"(?<=[a-z0-9])([A-Z])")
 
@@ -455,7 +456,7 @@ def _in_our_keys(raw: Mapping[str, Json]) -> tuple[dict[str, Json], list[Problem
             value /= 1000
         if name == "healthcheck" and isinstance(value, dict):
             value = problems.take(_in_our_keys(value), key)
-            if value.get("type") in ("http", "command"):
+            if value.get("type") in _HEALTHCHECKS:
                 del value["type"]
         place[own] = value
     return values, problems
