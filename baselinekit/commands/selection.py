@@ -4,17 +4,19 @@ import ast
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from hashlib import sha256
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.kinds.dispatch import digest
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Baseline, Entry
-from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Variable
 from baselinekit.model.results import Coverage, Shard
 from baselinekit.structs import Struct, replace
+
+if TYPE_CHECKING:
+    from baselinekit.model.evals import Case
 
 _WORD = lazy_pattern(r"[()]|[^\s()]+")
 _OPERATORS = ("and", "or", "not", "(", ")")
@@ -23,7 +25,7 @@ _MOST_NAMED = 8
 _GLOB = frozenset("*?[")
 
 
-Selectable = Baseline | Entry | Case
+Selectable: TypeAlias = "Baseline | Entry | Case"
 Chosen = TypeVar("Chosen", Baseline, Entry)
 Test = Callable[[Selectable], bool]
 
