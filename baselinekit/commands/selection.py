@@ -98,8 +98,7 @@ def _describe_no_match(baselines: Sequence[Selectable], selection: Selection) ->
     if selection.ids:
         return message, suggest(selection.ids[0], ids) or f"the ids are {list_names(ids)}"
     if selection.tags:
-        hint = f"the tags are {list_names(tags)}" if tags else "none of them has a tag"
-        return message, suggest(selection.tags[0], tags) or hint
+        return message, suggest(selection.tags[0], tags) or f"tags here: {list_names(tags) or 'none'}"
     if selection.expression:
         return message, f"-k matches words of the id, the name or a tag; the ids are {list_names(ids)}"
     return message, "leave out --exclude-tag"
@@ -167,7 +166,6 @@ def stamp_shard(shard: Shard, project: Project, chosen: Sequence[Entry], strict_
         declared += config.environments[project.operator.environment].variables.items()
     from_env = {name for name, spec in declared if isinstance(spec, Variable) and spec.from_env}
     values = {name: value for name, value in project.scope.values.items() if name not in from_env}
-    fixed_config = replace(config, variables={}, environments={})
     models = {name: [model, project.models[name]] for name, model in config.models.items()}
     base_url = project.override_base_url or project.base_url
     environment = f"environment {project.operator.environment}" if project.operator.environment else ""
@@ -176,6 +174,6 @@ def stamp_shard(shard: Shard, project: Project, chosen: Sequence[Entry], strict_
         shard,
         total=len(chosen),
         target=target or "as the files say",
-        configuration=digest([fixed_config, values, models, strict_rules]),
+        configuration=digest([replace(config, variables={}, environments={}), values, models, strict_rules]),
         content=digest([[entry.id, entry.content] for entry in sorted(chosen, key=lambda entry: entry.id)]),
     )
