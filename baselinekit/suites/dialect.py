@@ -61,8 +61,8 @@ class Dialect(Struct):
 
 
 class Defaults(Struct):
-    """The settings of a case that states none itself. `usual`: a case without question and graders, whose
-    other facts all cases have; `target`: the operator's target; `execution`: the one of the file or the
+    """The settings of a case that states none itself. `usual`: a case without question and graders; its
+    other facts belong to all cases; `target`: the operator's target; `execution`: the one of the file or the
     suite; `targets`: the named targets; `judge`: the model that judges the answers of the operator's target;
     `workers`: collects the limits of the named targets that are used."""
 

@@ -43,7 +43,7 @@ PlaceProblems = Callable[[Sequence[Problem]], list[Problem]]
 
 
 class OwnExecution(Tagged):
-    """An execution, whose type decides its class."""
+    """An execution. Its type decides its class."""
 
     @classmethod
     def forms(cls) -> Sequence[type[Struct]]:
