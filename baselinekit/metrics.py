@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from math import comb, exp, fsum, lgamma, log, log1p, sqrt
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from baselinekit.lazy import lazy_pattern
 
@@ -37,6 +37,9 @@ def _bisect(before: Callable[[float], bool]) -> float:
 
 
 _NAME = lazy_pattern(r"pass(?:(@|_at_)|(\^|_hat_))([1-9][0-9]{0,3})")
+RATE = "pass rate"
+"""The share of the cases that passed, of those that passed or failed."""
+
 PRESETS = {
     "development": {"pass@1": 0.70, "pass@3": 0.90, "pass^3": 0.50},
     "staging": {"pass@1": 0.80, "pass@3": 0.95, "pass^3": 0.65},
@@ -118,6 +121,16 @@ def metric_name(text: str) -> tuple[str, int] | None:
     return None if match is None else ("@" if match[1] else "^", int(match[3]))
 
 
+def canonical_metric(text: str) -> str | None:
+    """`pass_at_3` -> `pass@3`, `pass^1` -> `pass@1`, `pass_rate` -> `pass rate`; None for any other name."""
+    if text.strip().lower().replace("_", " ").replace("-", " ") == RATE:
+        return RATE
+    metric = metric_name(text)
+    if metric is None:
+        return None
+    return "pass@1" if metric == ("^", 1) else f"pass{metric[0]}{metric[1]}"
+
+
 def mcnemar_exact(lost: int, won: int) -> float:
     """The two-sided p-value of so uneven a split of the pairs that differ (McNemar): twice the sum of
     C(b+c, i) / 2**(b+c) for i up to the smaller of b and c, and at most 1."""
@@ -156,8 +169,6 @@ Value = bool | int | float | str | None
 
 V = TypeVar("V")
 
-Level = Literal["nominal", "ordinal"]
-
 
 def share_of_most(values: Sequence[V]) -> float:
     """Per-cent agreement on one item: the share of the raters who give the most common value."""
@@ -195,28 +206,3 @@ def cohen_kappa(first_rater: Sequence[Value], second_rater: Sequence[Value]) -> 
     if chance == len(pairs) ** 2:
         return None
     return (sum(a == b for a, b in pairs) * len(pairs) - chance) / (len(pairs) ** 2 - chance)
-
-
-def krippendorff(units: Sequence[Sequence[Value]], level: Level) -> float | None:
-    """Krippendorff's alpha: any number of raters, and None for a missing rating. None if it is not defined:
-    nothing was rated twice, or all ratings are the same."""
-    rated_units: list[list[Value]] = [[value for value in unit if value is not None] for unit in units]
-    paired = [values for values in rated_units if len(values) > 1]
-    totals = Counter(value for unit in paired for value in unit)
-    count = sum(totals.values())
-    if len(totals) < 2:
-        return None
-    distance = _distances(totals, level)
-    observed = fsum(2 * distance(a, b) / (len(unit) - 1) for unit in paired for a, b in combinations(unit, 2))
-    chance = fsum(2 * totals[a] * totals[b] * distance(a, b) for a, b in combinations(totals, 2))
-    return 1 - (count - 1) * observed / chance
-
-
-def _distances(totals: Mapping[Value, int], level: Level) -> Callable[[Value, Value], float]:
-    if level == "nominal":
-        return lambda a, b: float(a != b)
-    below, middle = 0.0, {}
-    for value in sorted(totals, key=lambda value: float(value or 0)):
-        middle[value] = below + totals[value] / 2  # the number of smaller values, and half of the equal ones
-        below += totals[value]
-    return lambda a, b: (middle[a] - middle[b]) ** 2

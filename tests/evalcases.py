@@ -90,8 +90,9 @@ class World:
     ) -> Report:
         clock = (lambda: "2024-01-20T14:30:52Z", self.seconds)
         context = RunContext(self.clients(), self.cancelled.set, *clock, stop=self.stop)
+        clients = outside or EvalClients()
         return run(
-            self.project(), suite, wanted or Choice(), RunPolicy(**policy), context, outside or EvalClients()
+            self.project(), suite, wanted or Choice(), RunPolicy(**policy), context, lambda slip: clients
         )
 
     def project(self) -> Project:

@@ -8,12 +8,13 @@ from hypothesis import given, strategies as st
 
 from baselinekit.metrics import (
     PRESETS,
+    RATE,
+    canonical_metric,
     chance_of_at_most,
     clustered_interval,
     cohen_kappa,
     fisher_exact,
     holm_adjust,
-    krippendorff,
     mcnemar_exact,
     metric_name,
     pass_at_k,
@@ -99,6 +100,9 @@ def test_h54_metric_name_and_presets() -> None:
     names |= {"PASS@10": ("@", 10), "pass@1 ": ("@", 1)}
     assert {name: metric_name(name) for name in names} == names
     assert [metric_name(name) for name in ("pass@0", "pass", "pass@", "accuracy", "pass@1.5")] == [None] * 5
+    written = ("pass_at_3", "PASS^3", "pass^1", "pass_rate", "pass-rate", "passrate")
+    canonical = ["pass@3", "pass^3", "pass@1", RATE, RATE, None]
+    assert [canonical_metric(name) for name in written] == canonical
     assert PRESETS["development"] == {"pass@1": 0.70, "pass@3": 0.90, "pass^3": 0.50}
     assert PRESETS["staging"] == {"pass@1": 0.80, "pass@3": 0.95, "pass^3": 0.65}
     assert PRESETS["production"] == {"pass@1": 0.90, "pass@3": 0.99, "pass^3": 0.80}
@@ -127,42 +131,7 @@ def test_clustered_interval_counts_cases_and_not_attempts() -> None:
 # Agreement of raters.
 
 
-def units(*raters: str) -> list[list[int | None]]:
-    """Rows of raters, `.` where one gave no rating, as columns of units."""
-    rows = [[None if word == "." else int(word) for word in rater.split()] for rater in raters]
-    return [list(column) for column in zip(*rows, strict=True)]
-
-
-FOUR_OBSERVERS = units(
-    "1 2 3 3 2 1 4 1 2 . . .", "1 2 3 3 2 2 4 1 2 5 . 3", ". 3 3 3 2 3 4 2 2 5 1 .", "1 2 3 3 2 4 4 1 2 5 1 ."
-)
-"""Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), C and D."""
-
-THREE_CODERS = units(
-    ". . . . . 3 4 1 2 1 1 3 3 . 3", "1 . 2 1 3 3 4 3 . . . . . . .", ". . 2 1 3 4 4 . 2 1 1 3 3 . 4"
-)
-"""The example that Wikipedia works through."""
-
-TWO_OBSERVERS = units("0 1 0 0 0 0 0 0 1 0", "1 1 1 0 0 1 0 0 0 0")
-"""Krippendorff (2011), A: binary data of two observers."""
-
-
-@pytest.mark.parametrize(
-    ("ratings", "level", "alpha"),
-    [
-        (FOUR_OBSERVERS, "nominal", 0.743),
-        (FOUR_OBSERVERS, "ordinal", 0.815),
-        (THREE_CODERS, "nominal", 0.691),
-        (TWO_OBSERVERS, "nominal", 0.095),
-    ],
-)
-def test_krippendorff_published_values(ratings: list, level: str, alpha: float) -> None:
-    assert krippendorff(ratings, level) == pytest.approx(alpha, abs=0.0005)  # type: ignore[arg-type]
-
-
 def test_agreement_undefined_is_none() -> None:
-    assert krippendorff([[1, 1], [1, 1]], "nominal") is None
-    assert krippendorff([[1, None], [None, 2]], "ordinal") is None
     assert cohen_kappa([1, 1], [1, 1]) is None
     assert cohen_kappa([None], [1]) is None
     assert cohen_kappa([], []) is None

@@ -410,7 +410,6 @@ def _read_shared(
         target = target if named else None  # reported once, not for each case
     if facts.description:
         document.loading.descriptions[document.file] = facts.description
-    document.loading.rename_hints[document.file] = "state a `dataset:` of its own in one of the two files"
     name = posixpath.splitext(posixpath.basename(document.file))[0].removesuffix(".eval")
     return SharedFacts(files, (facts.dataset or "").strip() or name, target, evaluators, facts.tags), problems
 

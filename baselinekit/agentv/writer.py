@@ -14,6 +14,7 @@ from baselinekit.model.grades import Grader
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Scope
+from baselinekit.structs import plain
 from baselinekit.suites import writing
 from baselinekit.suites.dialect import numbered
 from baselinekit.suites.targets import DEFAULT
@@ -83,7 +84,7 @@ def _format_case(
         entry["expected_output"] = writing.format_messages(wanted.messages, "assistant")
     graders = [*case.graders]
     if graders and _is_rubric_of_case(graders[0]):
-        entry["rubrics"] = writing.stated_fields(graders.pop(0).method)["rubrics"]
+        entry["rubrics"] = plain(graders.pop(0).method)["rubrics"]
     evaluators = [evaluator for grader in graders if (evaluator := _format_evaluator(grader))]
     if evaluators == [{"name": JUDGE, "type": JUDGE}]:
         evaluators = []
@@ -115,7 +116,7 @@ def _format_evaluator(grader: Grader) -> dict[str, Json] | None:
         entry["weight"] = writing.tidy(grader.weight)
     if grader.required:
         entry["required"] = True
-    config = writing.stated_fields(grader.method)
+    config: dict[str, Any] = plain(grader.method)
     if isinstance(grader.method, Composite):
         parts = [_format_evaluator(part) for part in grader.method.parts]
         if None in parts:

@@ -21,7 +21,7 @@ from baselinekit.files.jsontext import encode
 from baselinekit.kinds.messages import row_of
 from baselinekit.kinds.settings import Clients
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import FunctionOutput
+from baselinekit.model.grades import FunctionOutput, Grade, Grader
 from baselinekit.model.recipes import Observation, SandboxResult
 from baselinekit.sandbox.sandbox import Execute, Sandbox
 from baselinekit.store.results import append_text, write_text
@@ -31,20 +31,26 @@ from baselinekit.suites.ratings import Ratings
 Save = Callable[[str], None]
 
 
-def build_outside(project: Project, clients: Clients, queue: Queue, save: Save | None) -> EvalClients:
-    """The sandbox, the queue and the saving of answers for a run. `save`: takes a line for each answer, or
-    None if answers are not saved."""
+def build_outside(
+    project: Project, clients: Clients, queue: Queue, saves: bool, slip: PendingWrites
+) -> EvalClients:
+    """The sandbox, the queue and the saving of answers for an attempt. `saves`: whether answers are saved."""
     allowed = project.trust.allow_exec
 
     def in_sandbox(method: FunctionOutput, code: str, execute: Execute) -> SandboxResult:
         return Sandbox(execute, allowed).run(method, code)
 
-    def answered(case: Case, number: int, observation: Observation) -> None:
-        if save is not None:
-            redactor = project.redactor.knowing(observation.output)
-            save(encode(redactor.mask_value(row_of(case.id, number, observation))))
+    def rated(case: Case, grader: Grader, observation: Observation) -> Grade:
+        grade, item = queue.rated(case, grader, observation)
+        slip.queued.append(item)
+        return grade
 
-    return EvalClients(in_sandbox, queue.rated, Sandbox(clients.execute, allowed).check, answered)
+    def answered(case: Case, number: int, observation: Observation) -> None:
+        if saves:
+            redactor = project.redactor.knowing(observation.output)
+            slip.answered.append(encode(redactor.mask_value(row_of(case.id, number, observation))))
+
+    return EvalClients(in_sandbox, rated, Sandbox(clients.execute, allowed).check, answered)
 
 
 def record_slip(queue: Queue, save: Save | None, slip: PendingWrites) -> None:
@@ -72,16 +78,12 @@ class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
 
     def __init__(self, order: Order, together: dict[str, list[tuple[str, Any]]], saves: bool):
         super().__init__(order)
-        self._saves = saves
         clients = replace(self.context.clients, batches=together)
         self.environment = CaptureEnvironment(self.project, clients, order.known)
-        self._checking = self._outside(PendingWrites())
+        queue = Queue(self.project, self.context.clients.now)
+        self._outside = partial(build_outside, self.project, self.context.clients, queue, saves)
+        self._runnable = self._outside(PendingWrites()).check
         self.begin = self._begin
-
-    def _outside(self, slip: PendingWrites) -> EvalClients:
-        queue = Queue(self.project, self.context.clients.now, slip.queued.append)
-        save = slip.answered.append if self._saves else None
-        return build_outside(self.project, self.context.clients, queue, save)
 
     def _begin(self) -> Callable[[CaseTurn], JudgedAttempt]:
         """Each case of a chunk is prepared once."""
@@ -91,10 +93,10 @@ class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
         def prepared(case: Case) -> Prepared:
             with lock:
                 if case.id not in ready:
-                    (ready[case.id],) = prepare_cases(self.environment, [case], self._checking.check)
+                    (ready[case.id],) = prepare_cases(self.environment, [case], self._runnable)
                 return ready[case.id]
 
-        worker = attempts.CaseWorker(self.environment, self._checking, self.context, prepared, self._outside)
+        worker = attempts.CaseWorker(self.environment, self._outside, self.context, prepared)
         return worker.judge
 
 

@@ -12,7 +12,7 @@ from baselinekit.cli import delivery, options as cli, screen
 from baselinekit.cli.drawing import Keyboard, Region, run_session
 from baselinekit.cli.entry import INTERRUPTED, clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
-from baselinekit.evals.rating import Queue, agreements, finish, import_ratings, sheet
+from baselinekit.evals.rating import Queue, finish, import_ratings, sheet
 from baselinekit.graders.by_human import describe_choices, is_late, options_of, value_of, words_for
 from baselinekit.model.ratings import Rating, RatingItem, Sheet
 from baselinekit.model.values import Json
@@ -120,12 +120,9 @@ def list_queue(queue: Queue, options: GradeOptions) -> int:
     waiting = [standing for standing in standings if standing.grade.outcome == "unscored"]
     if options.as_json:
         choices = [describe_item_choices(standing.item) for standing in standings]
-        screen.show_json(screens.format_queue_json(standings, choices, agreements(standings)))
+        screen.show_json(screens.format_queue_json(standings, choices))
         return _PENDING if waiting else 0
     screen.show(screens.format_queue(standings if options.listed else waiting, screen.style_of()))
-    for agreement in agreements(standings) if options.listed else ():
-        values = (f"{name} {'not defined' if value is None else value}" for name, value in agreement.items())
-        screen.say(f"agreement  {', '.join(values)}")
     if not waiting:
         screen.line("nothing waits for people")
         return 0

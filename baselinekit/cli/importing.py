@@ -18,7 +18,7 @@ from baselinekit.cli.options import (
 )
 from baselinekit.cli.recipes import DraftOptions, with_files
 from baselinekit.commands.capture import Captured, CaptureOptions, NewBaseline, group_of
-from baselinekit.commands.importing import Batch, reader_of, summarize, worst_of
+from baselinekit.commands.importing import Batch, reader_of, summarize
 from baselinekit.commands.loading import load, load_partly
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
@@ -176,10 +176,7 @@ def read_cases(options: DraftOptions, settings: CaptureOptions) -> Batch:
     if not options.many.dry_run:
         with real_context() as context:
             cases = [casebaselines.with_script_inputs(case, project, context.clients) for case in cases]
-    drafts, errors = casebaselines.drafts_of(cases, ids, project, options.group, options.tags)
-    if errors:
-        raise worst_of(errors)
-    batch = casebaselines.batch_of_cases(project, drafts, settings)
+    batch = casebaselines.batch_of_cases(project, cases, ids, settings, options.tags)
 
     def notes(captured: Sequence[Captured]) -> Iterator[str]:
         yield from batch.notes(captured)

@@ -9,7 +9,7 @@ import click
 from baselinekit.cli import delivery, options as cli, screen
 from baselinekit.cli.compare import format_passed, format_weakened
 from baselinekit.commands import history as past
-from baselinekit.evals.earlier import MeanDelta, Pairing, check_parts, load_both, mean_delta, pair_runs
+from baselinekit.evals.earlier import PARTS, MeanDelta, Pairing, load_both, mean_delta, pair_runs
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
@@ -70,9 +70,9 @@ class ReportOptions:
         help="Compare with this earlier run.",
     )
     across: tuple[str, ...] = cli.several(
-        "PART",
+        type=click.Choice(PARTS),
         needs="before",
-        help="With --compare-to: even if the model, judge, files, grader or case differs.",
+        help="With --compare-to: even if this part of a case differs.",
     )
     partial: bool = cli.flag(
         needs="before", help="With --compare-to: cases that only BEFORE has leave nothing undecided."
@@ -162,7 +162,6 @@ def _report_two_runs(options: ReportOptions, before: str) -> int:
     if len(options.results) != 1:
         hint = f"baselinekit report NOW.json --compare-to {before}"
         raise cli.misuse(f"--compare-to needs one file to compare, not {len(options.results)}", hint)
-    check_parts(options.across)
     screen.install(Redactor({}).mask_said)
     earlier, now = load_both(before, options.results[0], os.getcwd())
     style = screen.style_of(options.printing.verbose)

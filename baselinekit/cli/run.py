@@ -17,21 +17,19 @@ from baselinekit.cli.entry import INTERRUPTED, clock
 from baselinekit.cli.evalclients import build_outside, record_slip, run_elsewhere, saving
 from baselinekit.clients.trust import check_inside
 from baselinekit.commands import history
-from baselinekit.commands.doctor import ASKED_OF_OPERATOR
 from baselinekit.commands.loading import provide_eval_schema
 from baselinekit.commands.project import Project
 from baselinekit.commands.recording import keep_report, mask_report
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem, Refused
 from baselinekit.evals import gating
-from baselinekit.evals.attempts import PlanJournals
+from baselinekit.evals.attempts import PendingWrites
 from baselinekit.evals.checks import check_reachable
-from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
+from baselinekit.evals.earlier import PARTS, compare_runs, load_earlier
 from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import Planned, RunPolicy, keep_reports, plan_cases, run as run_cases
 from baselinekit.evals.selection import Choice, load, resolve_path, with_borderline
 from baselinekit.evals.weakened import find_weakened_cases
-from baselinekit.kinds.settings import ModelCalls, ModelClient
-from baselinekit.metrics import PRESETS
+from baselinekit.metrics import PRESETS, RATE
 from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite, worst_exit_code
 from baselinekit.model.results import Report
 from baselinekit.report import gates as shown, next_commands, resultfile, terminal
@@ -40,7 +38,7 @@ from baselinekit.report.sections import run_blocks, skipped_blocks
 from baselinekit.report.wording import Style
 from baselinekit.store.results import TRIED, check_place, load_not_passed, remember_not_passed, write_text
 from baselinekit.structs import replace
-from baselinekit.suites import settings
+from baselinekit.suites.settings import write_reports
 from baselinekit.suites.suite import load_gates
 from baselinekit.values.texts import count_noun
 
@@ -90,9 +88,9 @@ class RunOptions:
     preset: str | None = cli.option(type=_PRESET, help="Thresholds of pass@1, pass@3 and pass^3: 3 attempts.")
     compare_to: str | None = cli.option("RUN", help="Compare with an earlier run: a result file, or last.")
     across: tuple[str, ...] = cli.several(
-        "PART",
+        type=click.Choice(PARTS),
         needs="compare_to",
-        help="With --compare-to: even if the model, judge, files, grader or case differs.",
+        help="With --compare-to: even if this part of a case differs.",
     )
     fail_on_regressed: bool = cli.flag(
         needs="compare_to", help="With --compare-to: exit 1 if any case regressed."
@@ -117,7 +115,6 @@ def run(options: RunOptions) -> int:
     if options.only_list:
         _print_plan(plan_suite(project, suite, options, listed=True), suite, options)
         return InvalidInput.exit_code if suite.unread else 0
-    check_parts(options.across)
     earlier = None
     if options.compare_to is not None:  # a missing one is reported before any model is asked
         earlier = load_earlier(project, options.compare_to, suite.name)
@@ -139,29 +136,14 @@ def run(options: RunOptions) -> int:
 def plan_suite(project: Project, suite: Suite, options: RunOptions, listed: bool = False) -> list[Planned]:
     """Prepare everything as a run would, without asking any model. With `listed`, no permissions are
     needed either."""
-    choice, policy = _choice(project, options), _policy(project, options, None)
+    choice, policy = _choice(project, options), _policy(project, options)
     with asking(project, options.recording) as context:
-        clients = context.clients
-        if listed:
-            models = clients.models
-            clients = replace(clients, models=ModelCalls(models.ask, partial(_check_listed, models)))
-        outside = build_outside(project, clients, Queue(project, clock()), None)
-        return plan_cases(project, suite, choice, policy, clients, outside, listed)
+        outside = build_outside(project, context.clients, Queue(project, clock()), False, PendingWrites())
+        return plan_cases(project, suite, choice, policy, context.clients, outside.check, listed)
 
 
-def _check_listed(models: ModelClient, name: str) -> None:
-    """Check a model of a run that is only listed: without an entry or a key it is not an error yet."""
-    try:
-        models.check(name)
-    except InvalidInput as error:
-        if any(problem.code not in ("BK601", *ASKED_OF_OPERATOR) for problem in error.problems):
-            raise
-
-
-def run_suite(
-    project: Project, suite: Suite, options: RunOptions, journals: PlanJournals | None = None
-) -> Report:
-    """Run a suite with real clients. `journals`: the journals of a plan of several suites."""
+def run_suite(project: Project, suite: Suite, options: RunOptions) -> Report:
+    """Run a suite with real clients."""
     action = "" if options.printing.quiet or options.printing.as_json else "running"
     save = saving(options.save_answers, options.resume)
     with real_context() as context, with_progress(context, action) as context:
@@ -169,16 +151,17 @@ def run_suite(
         models = LazyModels(project, context.clients, options.recording, options.resume, about)
         context = models.added_to(context)
         queue = Queue(project, clock())
-        outside = build_outside(project, context.clients, queue, save)
+        outside = partial(build_outside, project, context.clients, queue, save is not None)
         with closing(models):
             models.go_on()
             report = run_cases(
                 project,
                 suite,
                 _choice(project, options),
-                _policy(project, options, journals),
+                _policy(project, options),
                 context,
-                replace(outside, take=partial(record_slip, queue, save)),
+                outside,
+                partial(record_slip, queue, save),
                 cli.command_line(project),
                 partial(run_elsewhere, Job(context, models), options.where, save is not None),
             )
@@ -208,13 +191,13 @@ def _choice(project: Project, options: RunOptions) -> Choice:
     )
 
 
-def _policy(project: Project, options: RunOptions, journals: PlanJournals | None) -> RunPolicy:
+def _policy(project: Project, options: RunOptions) -> RunPolicy:
     record = cli.record_policy(project, options.record)
     thresholds = dict(PRESETS[options.preset]) if options.preset else {}
     if options.fail_under is not None:
-        thresholds[gating.RATE] = options.fail_under
+        thresholds[RATE] = options.fail_under
     attempts = options.attempts or (3 if options.preset else None)
-    return RunPolicy(record, options.jobs, attempts, options.resume, options.first, thresholds, journals)
+    return RunPolicy(record, options.jobs, attempts, options.resume, options.first, thresholds)
 
 
 def _format_passed(report: Report, style: Style) -> str:
@@ -407,7 +390,7 @@ def _gate_of_report(report: Report, preset: str | None, least: dict[str, float])
         metrics = report.suite.metrics
         least = {metric.name: metric.threshold for metric in metrics if metric.threshold is not None}
     name = report.suite.name if report.suite else "all baselines"
-    return Gate(preset or name, least or {gating.RATE: 1.0})
+    return Gate(preset or name, least or {RATE: 1.0})
 
 
 def _run_gates(
@@ -443,22 +426,15 @@ def _run_gates(
         refused = all(isinstance(error, Refused) for error in errors)
         problems = dict.fromkeys(problem for error in errors for problem in error.problems)
         raise (Refused if refused else InvalidInput)(*problems)
-    journals = PlanJournals() if len(gates) > 1 else None
     for number, (gate, (suite, run_options)) in enumerate(zip(gates, prepared, strict=True), 1):
-        report = mask_report(run_suite(project, suite, run_options, journals), project.redactor)
-        if journals is not None and journals.taken:  # its reports are kept already
-            cases = count_noun(len(report.results), "case")
-            notes.append(f"{gate.name} had already finished: {cases} reused")
-        else:
-            report, kept_files = keep_run(project, suite, report)
-            notes += [f"kept: {', '.join(kept_files)}"] if kept_files else []
+        report = mask_report(run_suite(project, suite, run_options), project.redactor)
+        report, kept_files = keep_run(project, suite, report)
+        notes += [f"kept: {', '.join(kept_files)}"] if kept_files else []
         judged.append(gating.judge(gate, report))
         if report.interrupted:
             if unseen := [remaining.name for remaining in gates[number:]]:
                 notes.append(f"never run: {', '.join(unseen)}")
-            return judged
-    if journals is not None and all(one.report.complete for one in judged):
-        journals.forget()
+            break
     return judged
 
 
@@ -486,8 +462,7 @@ def _keep_files(project: Project, phase_id: str | None, judged: GateResult) -> l
         ".json": render_report(report, ".json"),
     }
     try:
-        folder = settings.results_of(root, file, None)
-        paths, reason = settings.write_reports(folder, report.started, texts, settings.root_of(root, file))
+        paths, reason = write_reports(root, file, None, report.started, texts)
     except NotRecorded as error:
         return [f"the results could not be archived: {error.problems[0].message}"]
     files = [os.path.relpath(path, project.cwd) for path in paths]

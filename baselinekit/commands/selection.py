@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from hashlib import sha256
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
@@ -15,6 +15,9 @@ from baselinekit.model.recipes import Variable
 from baselinekit.model.results import Coverage, Shard
 from baselinekit.structs import Struct, replace
 
+if TYPE_CHECKING:
+    from baselinekit.model.evals import Case
+
 _WORD = lazy_pattern(r"[()]|[^\s()]+")
 _OPERATORS = ("and", "or", "not", "(", ")")
 _NODES = (ast.BoolOp, ast.boolop, ast.UnaryOp, ast.unaryop, ast.Name, ast.expr_context)
@@ -22,7 +25,7 @@ _MOST_NAMED = 8
 _GLOB = frozenset("*?[")
 
 
-Selectable = Baseline | Entry
+Selectable: TypeAlias = "Baseline | Entry | Case"
 Chosen = TypeVar("Chosen", Baseline, Entry)
 Test = Callable[[Selectable], bool]
 
@@ -161,7 +164,6 @@ def stamp_shard(shard: Shard, project: Project, chosen: Sequence[Entry], strict_
         declared += config.environments[project.operator.environment].variables.items()
     from_env = {name for name, spec in declared if isinstance(spec, Variable) and spec.from_env}
     values = {name: value for name, value in project.scope.values.items() if name not in from_env}
-    fixed_config = replace(config, variables={}, environments={})
     models = {name: [model, project.models[name]] for name, model in config.models.items()}
     base_url = project.override_base_url or project.base_url
     environment = f"environment {project.operator.environment}" if project.operator.environment else ""
@@ -170,6 +172,6 @@ def stamp_shard(shard: Shard, project: Project, chosen: Sequence[Entry], strict_
         shard,
         total=len(chosen),
         target=target or "as the files say",
-        configuration=digest([fixed_config, values, models, strict_rules]),
+        configuration=digest([replace(config, variables={}, environments={}), values, models, strict_rules]),
         content=digest([[entry.id, entry.content] for entry in sorted(chosen, key=lambda entry: entry.id)]),
     )

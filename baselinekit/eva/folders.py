@@ -344,9 +344,7 @@ def examine(root: str, folders: Sequence[str]) -> tuple[list[Problem], FolderSha
     broken: list[Problem] = []
     problems: list[Problem] = []
     warnings: list[Problem] = []
-    folders_by_name: Mapping[str, Sequence[str]] = {}
-    with suppress(InvalidInput):  # there are too many folders to search
-        folders_by_name = promptfolders.names_of_all(root) if folders else {}
+    folders_by_name = promptfolders.names_of_all(root) if folders else {}
     for path in folders:
         files = read_folder(root, path)
         folder, data, template = files.folder, files.data, files.template

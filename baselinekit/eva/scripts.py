@@ -60,16 +60,14 @@ def describe_scripts(project: Project) -> Iterator[str]:
         yield f"script {file}: allowed {who_allows(project, allowed_by(project, file))}"
 
 
-def ready_scripts(
-    project: Project, case: Case, setting: Setting, listed: bool = False
-) -> tuple[Script | None, Script | None]:
+def ready_scripts(project: Project, case: Case, setting: Setting) -> tuple[Script | None, Script | None]:
     """The scripts before and after a case. A problem has the script as its place, so that it is reported once
-    however many cases use the script. `listed`: they will not be run, so nothing has to allow them."""
+    however many cases use the script."""
     scripts: list[Script | None] = []
     refused, unusable = list[Problem](), list[Problem]()
     for file in (case.scripts.before, case.scripts.after):
         try:
-            scripts.append(None if file is None else _prepare_script(project, file, setting, listed))
+            scripts.append(None if file is None else _prepare_script(project, file, setting))
         except BaselinekitError as error:
             problems = refused if isinstance(error, Refused) else unusable
             problems += [replace(problem, place=Place(file or ""), at=None) for problem in error.problems]
@@ -79,11 +77,11 @@ def ready_scripts(
     return before, after
 
 
-def _prepare_script(project: Project, file: str, setting: Setting, listed: bool) -> Script:
+def _prepare_script(project: Project, file: str, setting: Setting) -> Script:
     around = replace(setting.surroundings, folder=project.root)
     path = inside(around, file)
     name = allowed_by(project, file)
-    if name is None and not (project.trust.allow_exec or listed):
+    if name is None and not project.trust.allow_exec:
         name_of_script, _ = os.path.splitext(os.path.basename(file))
         folder_name = os.path.basename(os.path.dirname(file)) or "project"
         entry = f"{folder_name}-{name_of_script}: [{file if os.sep in file else f'./{file}'}]"

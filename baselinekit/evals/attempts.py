@@ -16,7 +16,7 @@ from baselinekit.commands.judging import compare_settled, observe, target_of
 from baselinekit.commands.pending import kept_output_of
 from baselinekit.commands.programs import Trace, run_in_name
 from baselinekit.commands.project import CaptureEnvironment, Project, drift_of
-from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, NotRecorded, OutOfBudget, Refused
+from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, OutOfBudget, Refused
 from baselinekit.evals.checks import Prepared, ReadyJudge, setting_of_case
 from baselinekit.files.jsontext import encode
 from baselinekit.graders import base, graders
@@ -83,22 +83,16 @@ def result_of(
     count = len(attempts)
     is_cut_short = count - retried < wanted
     outcome, verdict, deciding = outcome_of(attempts, retried)
-    of_deciding = next((one for one in case_attempts if one.attempt is deciding), case_attempts[0])
+    of_deciding = next(one for one in case_attempts if one.attempt is deciding)
     if is_cut_short and outcome == "passed":
         outcome, verdict = "skipped", "limit"
-    reason = reason_with_count(deciding, attempts)
-    notes: tuple[str, ...] = ()
-    if outcome == "passed":
-        reason = ""
-    elif outcome == "skipped" and is_cut_short:
+    reason = "" if outcome == "passed" else reason_with_count(deciding, attempts)
+    if is_cut_short and outcome == "skipped":
         reason = f"only {count} of {wanted} attempts were made"
-    elif retried:
-        alike = len({(attempt.outcome, attempt.reason) for attempt in attempts}) == 1
-        often = f" (in {'both' if count == 2 else f'all {count}'} attempts)" if alike else ""
-        reason = deciding.reason + often
+    notes: tuple[str, ...] = ()
     if retried and outcome == "passed":
-        first = f"{attempts[0].outcome} at first ({attempts[0].reason or 'no reason'})"
-        notes = (f"flaky: {first}, and passed at attempt {count}",)
+        first = attempts[0]
+        notes = (f"flaky: {first.outcome} at first ({first.reason}), and passed at attempt {count}",)
     recipe = prepared.case.recipe
     is_failed = outcome == "failed"
     is_explained = outcome != "passed" and not kind_of(recipe).asks_nobody
@@ -109,7 +103,6 @@ def result_of(
         target=target_of(recipe, project) if is_explained else "",
         differences=of_deciding.spots if is_failed else (),
         difference_count=of_deciding.count if is_failed else 0,
-        explanation=() if outcome == "passed" else tuple(explain_grades(deciding)),
         notes=notes,
         attempts=count,
         seconds=sum(attempt.seconds for attempt in attempts) / count,
@@ -159,17 +152,14 @@ def _facts(
     )
 
 
-def noted(results: Sequence[Result]) -> Iterator[str]:
-    """The notes of the attempts: the same note once, however many cases have it."""
-    ids_by_note: dict[str, dict[str, None]] = {}
+def noted(results: Sequence[Result]) -> list[str]:
+    """The notes of the attempts: the same note once, with the first case that has it."""
+    first_ids: dict[str, str] = {}
     for result in results:
         for attempt in result.case.attempts if result.case is not None else ():
             for note in attempt.notes:
-                ids_by_note.setdefault(note, {})[result.id] = None
-    for note, ids in ids_by_note.items():
-        first, *further = ids
-        more = f" and {len(further):,} more" if further else ""
-        yield f"{first}{more}: {note}"
+                first_ids.setdefault(note, result.id)
+    return [f"{id}: {note}" for note, id in first_ids.items()]
 
 
 def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str, str]:
@@ -177,22 +167,21 @@ def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str,
     values, the graders, the files, and the models that answered."""
     case = prepared.case
     environment = attempt.environment if attempt else {}
-    if not prepared.digests:
-        baseline = prepared.baseline or case.baseline
-        stored_output = baseline.baseline.output if baseline and baseline.baseline else None
-        judged_by = []
-        for grader in case.graders:
-            row, method = graders.row_of(grader), grader.method
-            name, how = type(method).__name__, without_places(method)
-            if row.compares == "baseline" and baseline is not None:
-                how = baseline.comparison
-            judged_by.append([grader.name, name, how, grader.weight, grader.required])
-        wanted_parts = [case.wanted] if case.wanted != GoodAnswer() else []
-        rule_parts = [case.pass_rule] if case.pass_rule != PassRule() else []
-        question = [case.recipe, case.expected, case.context, stored_output, *wanted_parts]
-        prepared.digests.update(case=digest(question), grader=digest([*judged_by, *rule_parts]))
+    baseline = prepared.baseline or case.baseline
+    stored_output = baseline.baseline.output if baseline and baseline.baseline else None
+    judged_by: list[Any] = []
+    for grader in case.graders:
+        row, method = graders.row_of(grader), grader.method
+        name, how = type(method).__name__, without_places(method)
+        if row.compares == "baseline" and baseline is not None:
+            how = baseline.comparison
+        judged_by.append([grader.name, name, how, grader.weight, grader.required])
+    judged_by += [case.pass_rule] if case.pass_rule != PassRule() else []
+    wanted_parts = [case.wanted] if case.wanted != GoodAnswer() else []
+    question = [case.recipe, case.expected, case.context, stored_output, *wanted_parts]
     changing = {"files": prepared.files, "model": environment.get("model"), "judge": environment.get("judge")}
-    return prepared.digests | {name: str(value) for name, value in changing.items() if value}
+    found = {name: str(value) for name, value in changing.items() if value}
+    return {"case": digest(question), "grader": digest(judged_by)} | found
 
 
 def explain_grades(attempt: Attempt, file: str = "") -> Iterator[str]:
@@ -238,8 +227,6 @@ def mean_score(attempts: Sequence[Attempt], retried: int) -> float | None:
 Key = tuple[str, int]
 """A case by its id, and the number of the attempt."""
 
-_FINISHED = {"finished": True}
-
 
 def _read_attempt(record: Json) -> CaseAttempt | None:
     """Return what `Memory.add` has written; None if it is not valid: then it is made again."""
@@ -269,17 +256,12 @@ def key_of(project: Project, name: str, cases: Sequence[Prepared], tries: int, r
 
 
 class Memory:
-    """The attempts that were finished before, and those that are finished now. `was_finished`: an earlier run
-    of the same plan has finished all of them."""
+    """The attempts that were finished before, and those that are finished now."""
 
     def __init__(self, journal: Journal | None, go_on: bool):
         self._journal = journal
         self._known: dict[Key, tuple[CaseAttempt, int | None]] = {}
-        self.was_finished = False
         for entry in journal.begin(go_on) if journal else ():
-            if entry == _FINISHED:
-                self.was_finished = True
-                continue
             is_attempt = isinstance(entry, dict) and entry.keys() == {"id", "failures", "told"}
             known = _read_attempt(entry["told"]) if is_attempt else None
             if known is not None:
@@ -310,12 +292,6 @@ class Memory:
             }
             self._journal.add({"id": case.id, "failures": failures, "told": record})
 
-    def finish(self) -> None:
-        """Record that the run is done, for when the plan that it belongs to is resumed."""
-        if self._journal is not None and not self.was_finished:
-            with suppress(NotRecorded):  # then it is made again
-                self._journal.add(_FINISHED)
-
     def forget(self) -> None:
         if self._journal is not None:
             self._journal.forget()
@@ -323,29 +299,6 @@ class Memory:
     def close(self) -> None:
         if self._journal is not None:
             self._journal.close()
-
-
-class PlanJournals:
-    """The journals of the runs of one plan. They are kept until the plan is done, so that finished runs are
-    not repeated when it is resumed. `taken`: the last run was taken from its journal; `resumed`: some part of
-    the plan was."""
-
-    def __init__(self) -> None:
-        self.taken = self.resumed = False
-        self._finished: list[Memory] = []
-
-    def begun(self, memory: Memory) -> None:
-        self.taken = memory.was_finished
-        self.resumed |= len(memory) > 0
-
-    def finished(self, memory: Memory) -> None:
-        memory.finish()
-        self._finished.append(memory)
-
-    def forget(self) -> None:
-        """Remove all journals: the plan is done."""
-        for memory in self._finished:
-            memory.forget()
 
 
 if TYPE_CHECKING:  # only needed once something differs
@@ -365,13 +318,11 @@ _TURNS_PER_ATTEMPT = 1_000
 
 
 class TimeLeft(Struct):
-    """How much of its time limit an attempt has left. `limit` is None for a case without a limit; `key`: the
-    key of the limit in the file of the case."""
+    """How much of its time limit an attempt has left. `limit` is None for a case without a limit."""
 
     limit: recipes.Seconds | None
     seconds: Callable[[], float]
     began: float
-    key: str = "timeout_seconds"
 
     def left(self) -> float:
         """Return the seconds that are left; CannotReplay if there are none."""
@@ -379,9 +330,7 @@ class TimeLeft(Struct):
             return inf
         left = self.limit - (self.seconds() - self.began)
         if left <= 0:
-            raise errors.cannot_replay(
-                "BK722", f"its {self.limit:g} s were used up", f"raise its `{self.key}`"
-            )
+            raise errors.cannot_replay("BK722", f"its {self.limit:g} s were used up", "raise its time limit")
         return left
 
     def within(self, clients: Clients) -> Clients:
@@ -456,8 +405,8 @@ def run_judge(
 
 
 class PendingWrites(Struct):
-    """What the run has to write down for an attempt that was made elsewhere: the outputs that are `queued`
-    for people to rate, and the answers, a line of JSON each."""
+    """What the run has to write down for an attempt: the outputs that are `queued` for people to rate, and
+    the answers, a line of JSON each."""
 
     queued: list[RatingItem] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
@@ -466,8 +415,7 @@ class PendingWrites(Struct):
 class EvalClients(Struct):
     """The clients that only evals need. `run` runs generated code in a sandbox, with the client that it is
     given; `rated` returns the grade by the ratings of people; `check` refuses in advance what may not be run;
-    `answered` is called with the answer to each attempt; `take` writes down the slip of an attempt that was
-    made elsewhere."""
+    `answered` is called with the answer to each attempt."""
 
     run: Callable[[FunctionOutput, str, Execute], SandboxResult] = lambda method, code, execute: (
         SandboxResult((), flaw="there is no sandbox to run the program in")
@@ -477,7 +425,10 @@ class EvalClients(Struct):
     )
     check: Callable[[FunctionOutput], None] = lambda method: None
     answered: Callable[[Case, int, Observation], None] = lambda case, number, observation: None
-    take: Callable[[PendingWrites], None] = lambda slip: None
+
+
+Outside = Callable[[PendingWrites], EvalClients]
+"""Returns clients that note what is to be written on the slip that they are given."""
 
 
 class CaseTurn(Struct):
@@ -494,17 +445,21 @@ class CaseTurn(Struct):
     def number(self) -> int:
         return self.first + self.tried
 
+    @property
+    def key(self) -> Key:
+        return self.case.id, self.first
+
 
 class JudgedAttempt(Struct):
     """The result of an attempt, and what the run has to write for it: the `pending` change of a baseline, or
     `settled_id`, the baseline that does not differ any more. `warning`: why the change cannot be kept;
-    `slip`: what else is to be written, None where it is written already."""
+    `slip`: what else is to be written."""
 
     case_attempt: CaseAttempt
     pending: "KeptOutput | None" = None
     settled_id: str = ""
     warning: str = ""
-    slip: PendingWrites | None = None
+    slip: PendingWrites = field(default_factory=PendingWrites)
 
 
 class CaseOrder(Struct):
@@ -540,27 +495,23 @@ OF_ATTEMPTS = Terms[CaseTurn, JudgedAttempt](
 
 
 class CaseWorker(Struct):
-    """Makes attempts, from several threads at once. It writes nothing and handles no signal.
-    `elsewhere`: returns clients that note what is to be written on the slip that they are given."""
+    """Makes attempts, from several threads at once. It writes nothing and handles no signal."""
 
     environment: CaptureEnvironment
-    outside: EvalClients
+    outside: Outside
     context: RunContext
     prepared: Callable[[Case], Prepared]
-    elsewhere: Callable[[PendingWrites], EvalClients] | None = None
 
     def judge(self, turn: CaseTurn) -> JudgedAttempt:
         """Make one attempt. An error becomes its outcome, also an unexpected one, and the run goes on."""
-        slip, outside = None, self.outside
-        if self.elsewhere is not None:
-            slip = PendingWrites()
-            outside = self.elsewhere(slip)
+        slip = PendingWrites()
         try:
-            return replace(self._attempt(turn, outside), slip=slip)
+            judged = self._attempt(turn, self.outside(slip))
         except Exception as error:
             redactor = self.environment.project.redactor
             fault = _no_output(turn.number, "error", errors.internal_error(error))
-            return JudgedAttempt(CaseAttempt(_masked(fault, redactor, Trace(redactor))), slip=slip)
+            judged = JudgedAttempt(CaseAttempt(_masked(fault, redactor, Trace(redactor))))
+        return replace(judged, slip=slip)
 
     def _attempt(self, turn: CaseTurn, outside: EvalClients) -> JudgedAttempt:
         prepared, number = self.prepared(turn.case), turn.number
@@ -576,8 +527,8 @@ class CaseWorker(Struct):
         if observation is not None:
             redactor = redactor.knowing(observation.output)
         seconds = self.context.seconds() - began
-        attempt = replace(_masked(attempt, redactor, trace), seconds=seconds)
-        attempt = replace(attempt, sent=trace.sent, verified=trace.verified)
+        facts = {"seconds": seconds, "sent": trace.sent, "verified": trace.verified}
+        attempt = replace(_masked(attempt, redactor, trace), **facts)
         if observation is None or not comparisons:
             return JudgedAttempt(CaseAttempt(attempt))
         return self._compared(prepared, attempt, comparisons[0], observation)
@@ -588,7 +539,7 @@ class CaseWorker(Struct):
         if prepared.fault is not None:
             raise prepared.fault
         case, project = prepared.case, self.environment.project
-        time = TimeLeft(case.timeout, self.context.seconds, began, case.timeout_key)
+        time = TimeLeft(case.timeout, self.context.seconds, began)
         setting = setting_of_case(project, case.source.file, time.within(self.environment.clients))
         setting = replace(setting, turn=number - 1, asker=case.id, ceilings=setting.ceilings.of_a_case())
         recipe, inputs = _apply_before(prepared, setting, trace)
@@ -765,11 +716,6 @@ def _apply_before(prepared: Prepared, setting: Setting, trace: Trace) -> tuple[R
         trace.notes.append(f"{before.file} printed {name}, which is no input of the prompt")
     given = {name: value for name, value in printed.items() if name in prepared.names}
     recipe = kind_of(case.recipe).with_inputs(case.recipe, given)
-    _, needed_names = replaying.inputs_of(recipe, setting)
-    known_names = {*given, *inputs, *setting.scope.values, *setting.scope.secrets}
-    for name in sorted(needed_names & prepared.names - known_names):
-        message = f"nothing was sent: {before.file} did not print {name}, which the prompt needs"
-        raise errors.cannot_replay("BK761", message, f"print {name}=…, or give it in the case")
     return recipe, {**inputs, **given}
 
 

@@ -9,13 +9,12 @@ from baselinekit.commands.capture import Captured, CaptureOptions, NewBaseline, 
 from baselinekit.commands.importing import Batch
 from baselinekit.commands.programs import Trace
 from baselinekit.commands.project import Project
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.eva.scripts import ready_scripts, run_before
-from baselinekit.evals.checks import load_schema, setting_of_case
+from baselinekit.evals.checks import setting_of_case
 from baselinekit.files.text import decode
 from baselinekit.graders.by_line import ScoreLine
-from baselinekit.graders.graders import check_of, files_of, row_of
-from baselinekit.graders.judging import nonce_of
+from baselinekit.graders.graders import check_of
 from baselinekit.kinds.dispatch import inputs_of
 from baselinekit.kinds.kind import SCORES
 from baselinekit.kinds.prompt import PromptExecution
@@ -23,30 +22,18 @@ from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import Grader
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Json
 from baselinekit.secrets.variables import escape_variables_in, names_in
 from baselinekit.store.project import read
 from baselinekit.store.reading import locate, records_by_id
 from baselinekit.store.records import read_record
-from baselinekit.structs import Struct, plain, replace
+from baselinekit.structs import plain, replace
+from baselinekit.suites.dialect import numbered
 
 RUBRIC = "rubric"
 """The criterion under which the score of a case's rubric is stored."""
 
 TEXT = "text"
-
-_HASH = 6
-
-
-class CaseDraft(Struct):
-    """The record of a baseline that is to be captured from a case, without its output."""
-
-    case: Case
-    record: dict[str, Any]
-    group: str
-    place: Place | None
-    notes: tuple[str, ...] = ()
 
 
 def has_answer(case: Case) -> bool:
@@ -79,90 +66,75 @@ def with_script_inputs(case: Case, project: Project, clients: Clients) -> Case:
 
 
 def baseline_ids(cases: Iterable[Case]) -> dict[str, str]:
-    """The ids of the baselines by the ids of the cases. If the names of several cases give the same file name
-    (`für` and `f r`, or two with a long common beginning), the first in the file has it, and the others have
-    a hash appended: the id does not depend on which of them are captured."""
-    ids: dict[str, str] = {}
+    """The ids of the baselines by the ids of the cases. Names of several cases that give the same file name
+    are numbered: an id does not depend on which of them are captured."""
     taken: set[str] = set()
-    for case in cases:
-        if case.folder is not None:
-            name = case.name or case.id
-            id = f"{slug(case.folder.id)}.{slug(name)}"
-            if id in taken:
-                id += f"-{nonce_of(case.folder.path, name)[:_HASH]}"
-            taken.add(id)
-            ids[case.id] = id
-    return ids
+    return {
+        case.id: numbered(f"{slug(case.folder.id)}.{slug(case.name or case.id)}", taken)
+        for case in cases
+        if case.folder is not None
+    }
 
 
-def drafts_of(
-    cases: Sequence[Case], ids: Mapping[str, str], project: Project, group: str | None, tags: Sequence[str]
-) -> tuple[list[CaseDraft], list[BaselinekitError]]:
-    """The drafts of all cases, and the errors of those that no baseline can guard."""
-    drafts: list[CaseDraft] = []
+def batch_of_cases(
+    project: Project,
+    cases: Sequence[Case],
+    ids: Mapping[str, str],
+    options: CaptureOptions,
+    tags: Sequence[str],
+) -> Batch:
+    """The new baselines of cases; what cannot be captured is reported with its line."""
+    wanted: list[NewBaseline] = []
     errors: list[BaselinekitError] = []
+    taken = records_by_id(project.root, project.folders)
     for case in cases:
+        assert case.folder is not None
+        group, place = options.group or slug(case.folder.id), locate(case.source, (), project.root)
+        script, notes = case.scripts.before, tuple[str, ...]()
+        if script:
+            notes = (
+                f"{os.path.basename(script)} ran now, and its inputs are stored: compare does not run it",
+            )
         try:
-            drafts.append(_draft_of(case, ids[case.id], project, group, tags))
+            record = _record_of(case, ids[case.id], project, group, tags)
+            new = new_baseline(project, record, replace(options, group=group))
+            if not _exists(new, taken, project):
+                wanted.append(replace(new, place=place, label=case.id, notes=notes))
         except BaselinekitError as error:
-            errors.append(error)
-    return drafts, errors
+            problems = (
+                problem._replace(message=f"{case.id}: {problem.message}", place=place, at=None)
+                for problem in error.problems
+            )
+            errors.append(type(error)(*problems))
+    known = len(cases) - len(wanted) - len(errors)
+    return Batch(project, wanted, errors, len(errors), known, notes=_notes_on)
 
 
-def _draft_of(case: Case, id: str, project: Project, group: str | None, tags: Sequence[str]) -> CaseDraft:
-    assert case.folder is not None
-    group = group or slug(case.folder.id)
+def _record_of(case: Case, id: str, project: Project, group: str, tags: Sequence[str]) -> dict[str, Any]:
+    """The record of a baseline that is to be captured from a case, without its output."""
     checks, judges = [], []
-    for grader in (_with_schema(grader, case, project) for grader in case.graders):
+    for grader in case.graders:
         if (check := check_of(grader)) is not None:
             checks.append(escape_variables_in(check))
         elif isinstance(grader.method, ScoreLine):
             judges.append(grader.method)
         else:
-            message = f"{case.id}: no baseline can guard the grader {grader.name}"
-            place = locate(case.source, grader.at, project.root)
-            raise InvalidInput(Problem("BK774", message, "keep it to `baselinekit run`", place))
-    current = {"input": _input(case, group, project), "execution": _execution(case, checks, judges)}
-    record: dict[str, Any] = {"id": id}
-    if case.name:
-        record["name"] = case.name
-    record |= {"current": current, "comparison": _rules(is_text_compared=False, is_scored=bool(judges))}
-    record["metadata"] = {"tags": list(tags)} if tags else {}
-    notes = []
-    if case.scripts.before:
-        script = os.path.basename(case.scripts.before)
-        notes = [f"{script} ran now, and its inputs are stored: compare does not run it"]
-    return CaseDraft(case, record, group, locate(case.source, (), project.root), tuple(notes))
+            message = f"no baseline can guard the grader {grader.name}"
+            raise InvalidInput(Problem("BK774", message, "keep it to `baselinekit run`"))
+    asked: dict[str, Json] = plain(case.recipe.input)
+    template = os.path.join(project.root, os.path.dirname(case.source.file), str(asked["prompt"]))
+    asked["prompt"] = project.way_back(group, template)
+    current = {"input": asked, "execution": _execution(case, checks, judges)}
+    record: dict[str, Any] = {"id": id, **({"name": case.name} if case.name else {})}
+    record |= {"current": current, "comparison": _rules(bool(judges))}
+    return record | {"metadata": {"tags": list(tags)} if tags else {}}
 
 
-def _rules(*, is_text_compared: bool, is_scored: bool) -> dict[str, Json]:
+def _rules(is_scored: bool) -> dict[str, Json]:
     """The comparison rules. The text of a model varies, so only the checks are compared, and no score may
     fall."""
-    rules: dict[str, Json] = {"type": "structural"}
-    if not is_text_compared:
-        rules["ignore_values"] = [TEXT]
-    if is_scored:
-        rules["fields"] = {SCORES: {"type": "numeric", "tolerance": {"min_delta": 0}}}
-    return rules
-
-
-def _with_schema(grader: Grader, case: Case, project: Project) -> Grader:
-    """The grader with the schema of its file inlined, as a baseline is in another folder."""
-    row = row_of(grader)
-    path = next((file for file in files_of(grader).values() if file), None)
-    if path is None:
-        return grader
-    return replace(grader, method=row.with_document(grader.method, load_schema(case, path, project.root)))
-
-
-def _input(case: Case, group: str, project: Project) -> dict[str, Json]:
-    """The template and its inputs, with paths relative to the folder of the new file."""
-    stated: dict[str, Json] = plain(case.recipe.input)
-    folder = os.path.join(project.root, os.path.dirname(case.source.file))
-    for key in ("prompt", "inputs_from"):
-        if key in stated:
-            stated[key] = project.way_back(group, os.path.join(folder, stated[key]))
-    return stated
+    fields = {SCORES: {"type": "numeric", "tolerance": {"min_delta": 0}}}
+    return {"type": "structural", "ignore_values": [TEXT]} | ({"fields": fields} if is_scored else {})
 
 
 def _execution(case: Case, checks: list[Json], judges: Sequence[ScoreLine]) -> dict[str, Json]:
@@ -180,51 +152,9 @@ def _execution(case: Case, checks: list[Json], judges: Sequence[ScoreLine]) -> d
     return fields
 
 
-def batch_of_cases(project: Project, drafts: Sequence[CaseDraft], options: CaptureOptions) -> Batch:
-    """The new baselines of cases; what cannot be captured is reported with its line."""
-    wanted: list[NewBaseline] = []
-    errors: list[BaselinekitError] = []
-    taken = records_by_id(project.root, project.folders)
-    for draft in drafts:
-        try:
-            new = new_baseline(project, draft.record, replace(options, group=draft.group))
-            if not _exists(new, taken, project):
-                wanted.append(_of_case(new, draft))
-        except BaselinekitError as error:
-            id, place = draft.case.id, draft.place
-            problems = (
-                problem._replace(message=f"{id}: {problem.message}", place=place, at=None)
-                for problem in error.problems
-            )
-            errors.append(type(error)(*problems))
-    known = len(drafts) - len(wanted) - len(errors)
-    return Batch(project, wanted, errors, len(errors), known, notes=_notes_on)
-
-
-def _of_case(new: NewBaseline, draft: CaseDraft) -> NewBaseline:
-    """The new baseline of a case. A text that is the same in every replay is compared, too."""
-
-    def adapt(new: NewBaseline, outputs: Sequence[Json]) -> tuple[NewBaseline, Mapping[Path, str]]:
-        texts = [output.get(TEXT) if isinstance(output, dict) else output for output in outputs]
-        if len(texts) > 1 and all(text == texts[0] for text in texts):
-            is_scored = "scores" in new.current["execution"]
-            record = {**(new.record or {}), "comparison": _rules(is_text_compared=True, is_scored=is_scored)}
-            new = replace(new, record=record, notes=(*new.notes, _STEADY))
-        return new, {}
-
-    return replace(new, place=draft.place, label=draft.case.id, notes=draft.notes, adapt=adapt)
-
-
-_STEADY = "the text came the same each time and is compared, too"
-
-
 def _notes_on(captured: Sequence[Captured]) -> Iterator[str]:
-    """Notes on all captures together."""
-    varying = [baseline for baseline in captured if _STEADY not in baseline.notes]
-    if any(baseline.replays > 1 for baseline in varying):
-        yield "a text that varied is stored and not compared: its checks and its score are"
-    elif varying:
-        yield "texts are stored and not compared, their checks and scores are; --repeat 3 finds steady texts"
+    if captured:
+        yield "texts are stored and not compared, their checks and scores are"
 
 
 def _exists(new: NewBaseline, taken: Mapping[str, tuple[Source, dict[str, Json]]], project: Project) -> bool:

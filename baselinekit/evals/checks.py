@@ -22,7 +22,6 @@ from baselinekit.commands.loading import locate_each_problem, provide_eval_schem
 from baselinekit.commands.programs import allowed_by, who_allows
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, cannot_replay
-from baselinekit.evals.gating import read_thresholds
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.selection import folders, resolve_path_or_prompt
 from baselinekit.graders import graders
@@ -34,13 +33,13 @@ from baselinekit.kinds.files import inside, read_if_there
 from baselinekit.kinds.settings import Clients, Setting, above
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.kinds.table import kind_of
-from baselinekit.lazy import lazy_pattern
 from baselinekit.matching.dispatch import Matcher, compile_baseline
+from baselinekit.metrics import metric_name
 from baselinekit.model.baselines import Baseline, Known, Source
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import FunctionOutput, Grader
-from baselinekit.model.recipes import Recipe, Surroundings
-from baselinekit.model.values import ABSENT, Json
+from baselinekit.model.recipes import Recipe, Seconds, Surroundings
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import move_to_name
 from baselinekit.secrets.variables import as_text
 from baselinekit.store.project import in_repository, name_in_project, repository_of
@@ -91,16 +90,15 @@ class StatedProgram(Struct):
     surroundings: Surroundings
 
     def from_root(self, word: str) -> str:
-        """Return a word with a file as its path from the root of its repository."""
-        return os.path.relpath(self.files[word], os.path.realpath(self.surroundings.root))
+        """Return a word. A file is given by its path from the root of its repository."""
+        if word not in self.files:
+            return word
+        return f"./{os.path.relpath(self.files[word], os.path.realpath(self.surroundings.root))}"
 
 
-def ready_program(project: Project, case: Case, judge: JudgeProgram, listed: bool = False) -> ReadyJudge:
-    """Make a program ready to run; Refused if it is not allowed. `listed`: it will not be run, so it need not
-    be allowed or installed."""
+def ready_program(project: Project, case: Case, judge: JudgeProgram) -> ReadyJudge:
+    """Make a program ready to run; Refused if it is not allowed."""
     program = stated_program(project, case, judge)
-    if listed:
-        return ReadyJudge((), program.cwd)
     match = entry_that_allows(project, program)
     if match is not None:
         name, further_words = match
@@ -140,10 +138,6 @@ def entry_that_allows(project: Project, program: StatedProgram) -> tuple[str, Se
     script. Return the name of the entry, and the words after it."""
     root, words = os.path.realpath(project.root), program.words
     if words is None:
-        for name, command in project.commands.items():
-            is_shell = os.path.basename(command.argv[0]) in ("sh", "bash")
-            if is_shell and command.argv[1:] == ["-c", program.command]:
-                return name, ()
         return None
     if words[0] in project.commands:
         return words[0], words[1:]
@@ -167,12 +161,8 @@ def entry_that_allows(project: Project, program: StatedProgram) -> tuple[str, Se
 def _permission_hint(program: StatedProgram) -> str:
     if program.words is None:
         return "state its words as a list and name them under `commands:`, or pass --allow-exec"
-    words = [program.from_root(word) if word in program.files else word for word in program.words]
-    files = [program.from_root(word) for word in program.files]
-    name = os.path.splitext(os.path.basename(next((one for one in words[:2] if one in files), words[0])))[0]
-    if os.sep not in words[0] and words[0] in files:
-        words[0] = f"./{words[0]}"
-    entry = f"{name or 'judge'}: [{', '.join(words)}]"
+    name = os.path.basename([*program.files, *program.words][0]).partition(".")[0]
+    entry = f"{name}: [{', '.join(map(program.from_root, program.words))}]"
     return f"add it under `commands:` in baselinekit.yaml ({entry}), or pass --allow-exec"
 
 
@@ -206,8 +196,10 @@ def describe_judges(project: Project, cases: Sequence[Case]) -> Iterator[str]:
 Runnable = Callable[[FunctionOutput], None]
 """Refuses in advance what may not be run."""
 
-_MISSING_VALUE = lazy_pattern(r"\{\{([^{}]+)\}\}(?=, which is not an input)")
 _UNKNOWN_MODEL = "BK601"
+_FOR_A_RUN = ("BK320", _UNKNOWN_MODEL, *ASKED_OF_OPERATOR)
+"""A program, a model or a variable that only a run needs."""
+
 _ANY_PART = Recipe(None, SkillExecution("skill", "part"))
 """The recipe for comparing a part of an output: any value may be there."""
 
@@ -216,8 +208,7 @@ class Prepared(Struct):
     """A case that can be run: its matchers, schemas and programs by the position of the grader that needs
     them, and the texts that its graders judge with, by path. `files`: 16 hex digits of the hash of the files
     that its verdict depends on; "" if it names none. `fault`: an error while it was prepared.
-    `scripts`: the scripts before and after an attempt; `names`: the names of its inputs; `digests`: those of
-    what its verdict depends on, filled when they are first needed."""
+    `scripts`: the scripts before and after an attempt; `names`: the names of its inputs."""
 
     case: Case
     matchers: dict[Position, tuple[Matcher, ...]] = field(default_factory=dict)
@@ -229,7 +220,6 @@ class Prepared(Struct):
     fault: Exception | None = None
     scripts: tuple[Any, Any] = (None, None)
     names: frozenset[str] = frozenset()
-    digests: dict[str, str] = field(default_factory=dict)
 
 
 def setting_of_case(project: Project, file: str, clients: Clients) -> Setting:
@@ -242,8 +232,10 @@ def prepare_cases(
 ) -> list[Prepared]:
     """Prepare all cases; raise one error with all problems of all of them, each with its place. If nothing is
     wrong but variables without a value, only the cases that need them are errors, when they are run.
-    `listed`: the cases will not be run."""
-    prepared, problems, refused = checked_cases(environment, cases, runnable, listed)
+    `listed`: the cases will not be run, so nothing has to be allowed, installed or set."""
+    prepared, problems, refused = checked_cases(environment, cases, runnable)
+    if listed:
+        problems, refused = [problem for problem in problems if problem.code not in _FOR_A_RUN], []
     if any(problem.code not in errors.WITHOUT_VARIABLE for problem in problems) or (problems and refused):
         raise InvalidInput(*problems, *refused)
     if refused:
@@ -252,7 +244,7 @@ def prepare_cases(
 
 
 def checked_cases(
-    environment: CaptureEnvironment, cases: Sequence[Case], runnable: Runnable, listed: bool = False
+    environment: CaptureEnvironment, cases: Sequence[Case], runnable: Runnable
 ) -> tuple[list[Prepared], list[Problem], list[Problem]]:
     """Return the prepared cases (those with a problem have it as their fault), the problems, and those about
     missing permissions. One of a script is reported once, however many cases use the script."""
@@ -261,7 +253,7 @@ def checked_cases(
     refused: list[tuple[Source, Sequence[Problem]]] = []
     for case in cases:
         try:
-            prepared.append(_prepared(environment, case, runnable, listed))
+            prepared.append(_prepared(environment, case, runnable))
         except Exception as error:  # an unexpected one is reported as the error of this case when it is run
             errors.raise_interrupt(error)
             prepared.append(Prepared(case, fault=error))
@@ -272,7 +264,7 @@ def checked_cases(
     return prepared, list(placed[0]), list(placed[1])
 
 
-def _prepared(environment: CaptureEnvironment, case: Case, runnable: Runnable, listed: bool) -> Prepared:
+def _prepared(environment: CaptureEnvironment, case: Case, runnable: Runnable) -> Prepared:
     if case.skip is not None:
         return Prepared(case)
     project = environment.project
@@ -285,9 +277,9 @@ def _prepared(environment: CaptureEnvironment, case: Case, runnable: Runnable, l
     if case.scripts.before or case.scripts.after:
         from baselinekit.eva.scripts import ready_scripts  # only prompt folders have scripts
 
-        scripts = ready_scripts(project, case, setting, listed)
+        scripts = ready_scripts(project, case, setting)
     prepared = Prepared(case, baseline=baseline, scripts=scripts, names=names)
-    problems = _recipe_problems(case, recipe, setting, listed)
+    problems = _recipe_problems(case, recipe, setting)
     if not case.graders:
         problems.append(Problem("BK705", f"{case.id} has no grader", "add `grader:` or `expected:`"))
     elif case.pass_rule.by == "mean" and not any(grader.weight for grader in case.graders):
@@ -296,14 +288,18 @@ def _prepared(environment: CaptureEnvironment, case: Case, runnable: Runnable, l
         problems.append(Problem("BK705", message, hint, at=case.graders[0].at))
     for position, grader in graders.graders_with_positions(case.graders):
         try:
-            problems += _grader_problems(prepared, position, grader, environment, listed)
+            problems += _grader_problems(prepared, position, grader, environment)
             program = graders.row_of(grader).program(grader.method)
-            if program is not None and not listed:
+            if program is not None:
                 runnable(program)
-        except Refused as error:
-            raise Refused(*(replace(problem, at=grader.at) for problem in error.problems)) from None
         except BaselinekitError as error:
-            problems += [replace(problem, at=grader.place_of(problem.at or ())) for problem in error.problems]
+            found = [
+                one if one.place and one.place.line else move_to_name(one, grader.place_of(one.at or ()))
+                for one in error.problems
+            ]
+            if isinstance(error, Refused):
+                raise Refused(*found) from None
+            problems += found
     if problems:
         raise InvalidInput(*problems)
     schemas = [[str(position), schema] for position, schema in sorted(prepared.schemas.items())]
@@ -313,39 +309,17 @@ def _prepared(environment: CaptureEnvironment, case: Case, runnable: Runnable, l
     return replace(prepared, files=digest(parts) if any(parts) else "")
 
 
-def _recipe_problems(case: Case, recipe: Recipe, setting: Setting, listed: bool) -> list[Problem]:
-    """Return what is wrong with a recipe. If it is only listed, its programs need neither be allowed nor
-    installed."""
+def _recipe_problems(case: Case, recipe: Recipe, setting: Setting) -> list[Problem]:
     try:
         replaying.check(recipe, setting)
-    except BaselinekitError as error:
-        problems = [
-            problem
+    except Refused:
+        raise
+    except BaselinekitError as error:  # the case lacks an input; its template is right
+        return [
+            replace(problem, place=None, at=()) if problem.code == "BK350" else problem
             for problem in error.problems
-            if not listed
-            or not (
-                problem.code == "BK403"
-                or (problem.code == "BK320" and (problem.at or ())[-1:] == ("command",))
-            )
         ]
-        if isinstance(error, Refused) and problems:
-            raise Refused(*problems) from None
-        return problems if case.baseline else [_reworded(problem, case) for problem in problems]
     return []
-
-
-def _reworded(problem: Problem, case: Case) -> Problem:
-    """Reword a problem about a missing value: a case has no inputs as a baseline has, unless it is of a
-    prompt folder."""
-    name = _MISSING_VALUE.search(problem.message) if problem.code == "BK350" else None
-    if name is None:
-        return problem
-    if case.folder is not None:
-        message = f"the case {case.name!r} gives no value for {name[0]}"
-        hint = f"give it under `inputs:`, or as --var {name[1]}=…"
-        return Problem("BK350", message, hint, at=("inputs",))
-    hint = f"--var {name[1]}=…, or `variables:` in the configuration; \\{name[0]} is the literal text"
-    return replace(problem, message=f"there is no value for {name[0]}", hint=hint)
 
 
 def with_given(project: Project, case: Case, setting: Setting) -> tuple[Case, Recipe, frozenset[str]]:
@@ -376,23 +350,25 @@ def _refuse_long(case: Case, setting: Setting) -> None:
     """Refuse a case with a longer time limit than the configuration gives a file, its model or its skill."""
     ceiling = setting.ceilings.timeout
     most = max(ceiling, granted_timeout(case.recipe, setting.ceilings) or 0)
-    problems = []
-    if case.timeout is not None and case.timeout > most:
-        problems.append(above("timeout_seconds", case.timeout, most, (), "timeout"))
+    limits: list[tuple[str, Seconds | None, Seconds, Path]] = [("timeout_seconds", case.timeout, most, ())]
     for grader in graders.with_parts(case.graders):
-        judge = graders.row_of(grader).starts(grader.method)
-        if judge is not None and judge.timeout is not None and judge.timeout > ceiling:
-            problems.append(above("timeout", judge.timeout, ceiling, grader.at))
-        program = graders.row_of(grader).program(grader.method)
-        if program is not None and program.timeout_per_case > ceiling:
-            seconds = program.timeout_per_case
-            problems.append(above("timeout_per_case", seconds, ceiling, grader.at, "timeout"))
+        row = graders.row_of(grader)
+        judge, program = row.starts(grader.method), row.program(grader.method)
+        if judge is not None:
+            limits.append(("timeout", judge.timeout, ceiling, grader.at))
+        if program is not None:
+            limits.append(("timeout_per_case", program.timeout_per_case, ceiling, grader.at))
+    problems = [
+        above(name, seconds, longest, at, "timeout")
+        for name, seconds, longest, at in limits
+        if seconds is not None and seconds > longest
+    ]
     if problems:
         raise Refused(*problems)
 
 
 def _grader_problems(
-    prepared: Prepared, position: Position, grader: Grader, environment: CaptureEnvironment, listed: bool
+    prepared: Prepared, position: Position, grader: Grader, environment: CaptureEnvironment
 ) -> Iterator[Problem]:
     row, method, case, project = graders.row_of(grader), grader.method, prepared.case, environment.project
     problems = [*graders.problems_of(grader, case)]
@@ -404,17 +380,11 @@ def _grader_problems(
     if (program := row.starts(method)) is not None:
         if program.model_calls is not None:
             _check_model(program.model, case, environment)
-        prepared.programs[position] = ready_program(project, case, program, listed)
+        prepared.programs[position] = ready_program(project, case, program)
     for text_path in row.texts(method):
-        key = next(key for key, path in row.files(method).items() if path == text_path)
-        at = ("config", key)
-        try:
-            prepared.texts[text_path] = text = named_text(project.root, case.source.file, text_path)
-        except BaselinekitError as error:
-            problems = [move_to_name(problem, at) for problem in error.problems]
-            raise (Refused if isinstance(error, Refused) else InvalidInput)(*problems) from None
+        prepared.texts[text_path] = text = named_text(project.root, case.source.file, text_path)
         for problem in row.text_problems(graders.task_of(grader, case), text):
-            yield replace(problem, message=f"{text_path}: {problem.message}", at=grader.place_of(at))
+            yield replace(problem, message=f"{text_path}: {problem.message}", at=grader.at)
     if (path := row.document(method)) is not None:
         schema = load_schema(case, path, project.root)
         yield from graders.problems_of(replace(grader, method=row.with_document(method, schema)), case)
@@ -435,7 +405,7 @@ def _check_model(name: str, case: Case, environment: CaptureEnvironment) -> None
         from baselinekit.suites.targets import add_discovered_targets  # most projects name no targets
 
         project = environment.project
-        targets = add_discovered_targets(project.targets, project.root, case.source.file, {})
+        targets = add_discovered_targets(project.targets, project.root, case.source.file)
         raise InvalidInput(*(targets.problems_of(name) or error.problems)) from None
 
 
@@ -462,13 +432,7 @@ def _right_values(prepared: Prepared, grader: Grader) -> Iterator[Baseline]:
 def load_schema(case: Case, path: str, root: str) -> Json:
     root, file = in_repository(root, case.source.file)
     name = resolve_named(root, file, path)
-    try:
-        _, documents = load_documents(root, name)
-    except InvalidInput as error:
-        problem = error.problems[0]
-        if problem.code != "BK111":
-            raise
-        raise InvalidInput(replace(problem, place=None, message=f"{name} {problem.message}")) from None
+    _, documents = load_documents(root, name)
     if len(documents) != 1:
         message = f"{name} holds {len(documents)} documents, and a schema is one"
         raise InvalidInput(Problem("BK703", message, "split it"))
@@ -483,21 +447,19 @@ def check_reachable(
 ) -> None:
     """Check the thresholds of a suite, and those `stated` by the operator or a gate, for a run with this
     number of attempts; InvalidInput for those that need more."""
-    tries = attempts or suite.config.attempts
-    thresholds, problems = {**suite.thresholds, **stated}, []
-    read_thresholds(thresholds)
-    for name, least in thresholds.items():
-        for sign, k in read_thresholds({name: least}):
-            if sign == "@" and k > tries:
-                possible = count_noun(tries, "attempt")
-                message = f"pass@{k} cannot be met: it cannot be computed from {possible} per case"
-                hint = f"make {k}, by `config: {{attempts: {k}}}` or --attempts {k}, or ask for pass@{tries}"
-                place = None
-                if name in stated:
-                    message = f"{owner}: {message}" if owner else message
-                elif suite.file is not None:
-                    place = locate(Source(suite.file, at=suite.at), ("thresholds", name), root)
-                problems.append(Problem("BK724", message, hint, place))
+    tries, problems = attempts or suite.config.attempts, []
+    for name in {**suite.thresholds, **stated}:
+        sign, k = metric_name(name) or ("", 0)
+        if sign == "@" and k > tries:
+            possible = count_noun(tries, "attempt")
+            message = f"pass@{k} cannot be met: it cannot be computed from {possible} per case"
+            hint = f"make {k}, by `config: {{attempts: {k}}}` or --attempts {k}, or ask for pass@{tries}"
+            place = None
+            if name in stated:
+                message = f"{owner}: {message}" if owner else message
+            elif suite.file is not None:
+                place = locate(Source(suite.file, at=suite.at), ("thresholds", name), root)
+            problems.append(Problem("BK724", message, hint, place))
     if problems:
         raise InvalidInput(*problems)
 
@@ -573,10 +535,9 @@ def _with_evals(
     root = project.root
     forms = {file: forms_in(root, file) for file in eval_files(paths, root)}
     gates = [file for file, keys in forms.items() if "gate" in keys]
-    reports = [file for file, keys in forms.items() if keys == {"report"} and file not in paths]
     provide_eval_schema(root, forms)
-    files = [file for file in forms if file not in (*gates, *reports)]
-    suite, problems = load_partly(files, root, project.fetch_file, project.targets)
+    places = [path for path in paths if path not in gates]
+    suite, problems = load_partly(places, root, project.fetch_file, project.targets)
     prepared, invalid, refused = checked_cases(CaptureEnvironment(project, clients), suite.cases, runnable)
     faults = [one.fault for one in prepared if not isinstance(one.fault, BaselinekitError | None)]
     invalid += [errors.internal_error(fault).problems[0] for fault in faults]

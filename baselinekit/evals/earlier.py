@@ -15,7 +15,7 @@ from typing import Literal
 
 from baselinekit.commands.history import load_parts
 from baselinekit.commands.project import Project
-from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, suggest
+from baselinekit.errors import InvalidInput, NothingSelected, Problem
 from baselinekit.graders.base import exact_fraction
 from baselinekit.kinds.table import KINDS
 from baselinekit.metrics import fisher_exact, holm_adjust, mcnemar_exact, pass_at_k, pass_hat_k_unbiased
@@ -41,23 +41,19 @@ def load_earlier(project: Project, name: str, suite: str) -> Report:
     narrowed or interrupted run is taken only if there is no complete one, as it would hide what it left
     out."""
     if name != LAST:
-        ((_, report),) = load_parts([name], os.getcwd())
-        if not any(result.case for result in report.results):
-            message = f"{name} holds no eval cases"
-            raise InvalidInput(Problem("BK733", message, "name a file of baselinekit run -o x.json"))
-        return report
-    latest_partial = None
+        return load_run(name, os.getcwd())
+    latest = None
     for file, raw in load_results(project.root, result_files(project.root)[::-1]):
         run = _part(raw, "run")
         if _part(run, "suite").get("name") == suite:
-            latest_partial = latest_partial or file
+            latest = latest or file
             if not run.get("interrupted") and not _part(run, "coverage").get("left_out"):
-                return load_parts([file], project.root)[0][1]
-    if latest_partial is not None:
-        return load_parts([latest_partial], project.root)[0][1]
-    message = f"no earlier run of {suite!r} is kept here"
-    hint = "run it once without --compare-to first, or name a result file"
-    raise InvalidInput(Problem("BK733", message, hint))
+                latest = file
+                break
+    if latest is None:
+        hint = "run it once without --compare-to first, or name a result file"
+        raise InvalidInput(Problem("BK733", f"no earlier run of {suite!r} is kept here", hint))
+    return load_parts([latest], project.root)[0][1]
 
 
 def _part(record: Json, key: str) -> dict[str, Json]:
@@ -93,13 +89,6 @@ def compare_runs(
     )
 
 
-def check_parts(parts: Sequence[str]) -> None:
-    for part in parts:
-        if part not in PARTS:
-            hint = suggest(part, PARTS) or f"one of {', '.join(PARTS)}"
-            raise InvalidInput(Problem("BK508", f"--across {part}: no such part of a case", hint))
-
-
 def _case(pair: Pair, across: Collection[str]) -> CaseChange:
     before, now = pair
     verdict, chance, why = _compare(before, now, across)
@@ -110,17 +99,11 @@ def _compare(before: Result, now: Result, across: Collection[str]) -> tuple[Verd
     """The verdict on a case, how likely chance is to make such a difference, and why the verdict is that."""
     differing = [part for part in differences(before, now) if part not in across]
     if differing:
-        words = " and ".join(f"the {part}" for part in differing)
-        verb = "differs" if len(differing) == 1 and differing != ["files"] else "differ"
-        return "not comparable", None, f"{words} {verb}"
+        return "not comparable", None, f"it differs in {' and '.join(differing)}"
     then, after = _decided(before), _decided(now)
-    if not then and not after:
-        is_same_outcome = before.outcome == now.outcome
-        why = f"{now.outcome} in both" if is_same_outcome else f"{before.outcome} then, {now.outcome} now"
-        return "not comparable", None, why
     if not then or not after:
-        why = f"{now.outcome} now" if then else f"{before.outcome} then"
-        return "insufficient evidence", None, why
+        why = f"{before.outcome} then, {now.outcome} now"
+        return "insufficient evidence" if then or after else "not comparable", None, why
     was, is_now = _passed(before).passed, _passed(now).passed
     worse = is_now * len(then) < was * len(after)
     better = is_now * len(then) > was * len(after)
@@ -237,12 +220,7 @@ def load_run(path: str, cwd: str) -> Report:
     else:
         from baselinekit.agentv.results import read_rows  # most runs are ours
 
-        try:
-            report = read_rows(read(cwd, os.path.abspath(os.path.join(cwd, path)), MAX_OUTPUT_BYTES), path)
-        except BaselinekitError as error:
-            places = [problem.place and problem.place._replace(file=path) for problem in error.problems]
-            problems = zip(error.problems, places, strict=True)
-            raise InvalidInput(*(replace(problem, place=place) for problem, place in problems)) from None
+        report = read_rows(read(cwd, os.path.abspath(os.path.join(cwd, path)), MAX_OUTPUT_BYTES), path)
     if not any(result.case for result in report.results):
         hint = "name a file of baselinekit run -o x.json, or the results of AgentV as .jsonl or .yaml"
         raise InvalidInput(Problem("BK733", f"{path} holds no eval cases", hint))
@@ -259,11 +237,11 @@ def load_both(before: str, now: str, cwd: str) -> tuple[Report, Report]:
     matched by name alone where the name is unique."""
     first, second = load_run(before, cwd), load_run(now, cwd)
     if is_foreign(before) or is_foreign(now):
-        first = _with_matching_ids(first, second)
+        shared = {result.id for result in first.results} & {result.id for result in second.results}
+        first, second = _without_datasets(first, shared), _without_datasets(second, shared)
     if not {result.id for result in cases(first)} & {result.id for result in cases(second)}:
-        hint = suggest(cases(first)[0].id, [result.id for result in cases(second)])
         message = f"{before} and {now} have no case in common"
-        raise NothingSelected(Problem("BK692", message, hint or "compare two runs of the same cases"))
+        raise NothingSelected(Problem("BK692", message, "compare two runs of the same cases"))
     return first, second
 
 
@@ -271,19 +249,16 @@ def cases(report: Report) -> list[Result]:
     return [result for result in report.results if result.case is not None]
 
 
-def _with_matching_ids(report: Report, other: Report) -> Report:
-    """The report with the ids of the other report for cases whose ids differ in the dataset only."""
-    ours, theirs = {result.id for result in cases(report)}, {result.id for result in cases(other)}
-    names = Counter(map(_own_name, ours - theirs))
-    other_names = Counter(map(_own_name, theirs - ours))
-    new_ids = {_own_name(id): id for id in theirs - ours if other_names[_own_name(id)] == 1}
+def _without_datasets(report: Report, shared: Collection[str]) -> Report:
+    """The report with the names of cases as their ids, where names are unique and ids not `shared`."""
+    names = Counter(_own_name(result.id) for result in report.results if result.id not in shared)
 
-    def matched(result: Result) -> Result:
+    def shortened(result: Result) -> Result:
         name = _own_name(result.id)
-        is_unique = result.id not in theirs and names[name] == 1
-        return replace(result, id=new_ids.get(name, result.id)) if is_unique else result
+        is_unique = result.id not in shared and names[name] == 1
+        return replace(result, id=name) if is_unique else result
 
-    return replace(report, results=tuple(map(matched, report.results)))
+    return replace(report, results=tuple(map(shortened, report.results)))
 
 
 def _own_name(id: str) -> str:
@@ -309,16 +284,15 @@ class Pairing(Struct):
     @property
     def unsure(self) -> tuple[MetricChange, ...]:
         """The metrics in which more pairs got worse than better, and so few changed that the test could not
-        call it a regression even if all of them had got worse. Those in which all did are first."""
+        call it a regression even if all of them had got worse."""
         metrics = self.earlier.metrics
-        unsure = [
+        return tuple(
             metric
             for metric in metrics
             if metric.verdict == "insufficient evidence"
             and metric.lost > metric.won
             and mcnemar_exact(metric.lost + metric.won, 0) * len(metrics) > SURE
-        ]
-        return tuple(sorted(unsure, key=lambda metric: metric.won > 0))
+        )
 
     @property
     def exit_code(self) -> int:

@@ -5,11 +5,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import fsum
 
 from baselinekit import metrics
-from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
+from baselinekit.errors import InvalidInput, NothingSelected, Problem
 from baselinekit.lazy import lazy_pattern
-from baselinekit.metrics import metric_name
+from baselinekit.metrics import RATE, canonical_metric, metric_name
 from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite
-from baselinekit.model.grades import BORDERLINE, Attempt
+from baselinekit.model.grades import Attempt
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
 from baselinekit.structs import replace
 from baselinekit.suites.suite import SLOT
@@ -20,7 +20,6 @@ from baselinekit.values.texts import list_first
 # passed or failed; one that was only made because an earlier one had failed does not.
 
 
-RATE = "pass rate"
 _PER_CASE, _POOLED = "per case", "pooled attempts"
 _UNBIASED = " unbiased"
 _DECIDED = ("passed", "failed")
@@ -30,7 +29,6 @@ Counts = list[tuple[int, int, float]]
 
 def measure(results: Sequence[Result], thresholds: Mapping[str, float]) -> tuple[Metric, ...]:
     """Return every metric with a threshold, and the usual ones, of the attempts that are independent."""
-    required = read_thresholds(thresholds)
     counts: Counts = []
     retried = False
     for facts in (result.case for result in results if result.case is not None):
@@ -40,66 +38,37 @@ def measure(results: Sequence[Result], thresholds: Mapping[str, float]) -> tuple
             counts.append((len(outcomes), outcomes.count("passed"), facts.weight))
             retried = retried or facts.retried > 0
     most = max((attempts for attempts, _, _ in counts), default=0)
-    ks = sorted(k for k in {3, most, *(k for _, k in required)} if k > 1)
-    measured = [pass_rate(results, thresholds.get(RATE)), _mean("pass@1", counts, 1)]
+    named = filter(None, map(metric_name, thresholds))
+    ks = sorted(k for k in {3, most, *(k for _, k in named)} if k > 1)
+    measured = [pass_rate(results), _mean("pass@1", counts, 1)]
     if most > 1:
         measured.append(_pooled("pass@1", counts, 1))
     measured += [_mean(f"pass@{k}", counts, k) for k in ks]
     for k in ks:
         measured.append(_pooled(f"pass^{k}", counts, k))
         measured.append(_mean(f"pass^{k}{_UNBIASED}", counts, k, metrics.pass_hat_k_unbiased))
-    measured += borderline_share(results)
-    required_by_name = {f"pass{sign}{k}": least for (sign, k), least in required.items()}
     estimator = "first attempts" if retried else ""
     if most > 1:
         estimator = "all attempts but retries" if retried else "all attempts"
 
     def finished(metric: Metric) -> Metric:
-        is_estimated = metric.value is not None and metric_name(metric.name.removesuffix(_UNBIASED))
+        is_estimated = metric.value is not None and metric.name != RATE
         if is_estimated and (retried or metric.view == _PER_CASE):
             metric = replace(metric, estimator=estimator)
         # a threshold is for pass@k per case, for pass^k pooled
-        if metric.name in required_by_name and (metric.view == _PER_CASE) == ("@" in metric.name):
-            metric = replace(metric, threshold=required_by_name[metric.name])
-        return metric
+        is_judged = (metric.view == _POOLED) == ("^" in metric.name)
+        return replace(metric, threshold=thresholds.get(metric.name)) if is_judged else metric
 
     return tuple(map(finished, measured))
 
 
-def read_thresholds(thresholds: Mapping[str, float]) -> dict[tuple[str, int], float]:
-    """Return the thresholds by sign and k; InvalidInput for an unknown metric, or a value that is
-    not from 0 to 1."""
-    parsed, problems = {}, []
-    for name, least in thresholds.items():
-        metric = metric_name(name)
-        if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
-            problems.append(Problem("BK723", f"the threshold of {name} is {least!r}", "a share from 0 to 1"))
-        elif metric is not None:
-            parsed[metric if metric != ("^", 1) else ("@", 1)] = float(least)
-        elif name != RATE:
-            problems.append(Problem("BK723", f"no metric is called {name!r}", "pass@1, pass@3 or pass^3"))
-    if problems:
-        raise InvalidInput(*problems)
-    return parsed
-
-
-def pass_rate(results: Sequence[Result], least: float | None) -> Metric:
+def pass_rate(results: Sequence[Result]) -> Metric:
     """The share of the cases that passed, of those that passed or failed."""
     decided = [result for result in results if result.outcome in _DECIDED]
     if not decided:
-        return Metric(RATE, None, _PER_CASE, None, None, 0, least, "no case was decided")
+        return Metric(RATE, None, _PER_CASE, None, None, 0, None, "no case was decided")
     share = sum(result.outcome == "passed" for result in decided) / len(decided)
-    return Metric(RATE, share, _PER_CASE, *metrics.wilson(share, len(decided)), len(decided), least)
-
-
-def borderline_share(results: Sequence[Result]) -> list[Metric]:
-    """The share of the cases that are borderline; nothing where no case is decided by a mean."""
-    decided = [result for result in results if result.case is not None and result.outcome in _DECIDED]
-    borderline = [result for result in decided if result.verdict == BORDERLINE]
-    if not borderline and not any(result.case and result.case.pass_rule.by == "mean" for result in decided):
-        return []
-    share = len(borderline) / len(decided)
-    return [Metric(BORDERLINE, share, _PER_CASE, *metrics.wilson(share, len(decided)), len(decided), None)]
+    return Metric(RATE, share, _PER_CASE, *metrics.wilson(share, len(decided)), len(decided), None)
 
 
 def _mean(
@@ -110,8 +79,7 @@ def _mean(
     if not fsum(weights):
         return Metric(name, None, _PER_CASE, None, None, 0, None, "no attempt was decided")
     if missing := values.count(None):
-        many = f"{missing:,} of {len(counts):,} cases have" if len(counts) > 1 else "the case has"
-        why = f"{many} fewer than {k} attempts"
+        why = f"fewer than {k} attempts in {missing:,} of {len(counts):,} cases"
         return Metric(name, None, _PER_CASE, None, None, len(counts), None, why)
     share = fsum((value or 0) * weight for value, weight in zip(values, weights, strict=True)) / fsum(weights)
     effective = fsum(weights) ** 2 / fsum(weight**2 for weight in weights)
@@ -131,8 +99,7 @@ def _pooled(name: str, counts: Counts, k: int) -> Metric:
 # that it is about: its metrics are computed again, of those.
 
 
-_REQUIREMENT = lazy_pattern(r"\s*(?P<name>[^<>=]+?)\s*>=\s*(?P<least>\S+?)\s*(?P<share>%?)\s*")
-_RATES = frozenset((RATE, "pass_rate", "pass-rate"))
+_REQUIREMENT = lazy_pattern(r"\s*(?P<name>[^<>=]+?)\s*>=\s*(?P<least>[0-9]*\.?[0-9]+)\s*(?P<share>%?)\s*")
 _UNSAFE = lazy_pattern(r"[^A-Za-z0-9._-]+|^\.+")
 _SELECTIONS = frozenset(("ids", "exclude_tags", "expression", "grader_type", "last_failed"))
 _SINCE = "changed_since"
@@ -141,42 +108,27 @@ _MOST_LISTED = 3
 
 
 def requirement(text: str) -> tuple[str, float]:
-    """`pass@1>=0.85` -> ("pass@1", 0.85)."""
-    match = _REQUIREMENT.fullmatch(text)
-    if match is None:
-        hint = "state the least value of a metric: --require 'pass@1>=0.85'"
-        raise InvalidInput(Problem("BK732", f"{text!r} is not a requirement", hint))
-    try:
-        return canonical(match["name"]), float(match["least"]) / (100 if match["share"] else 1)
-    except ValueError:
-        message = f"{match['least']!r} in {text!r} is not a number"
-        raise InvalidInput(Problem("BK732", message, "such as 0.85, or 85%")) from None
-
-
-def canonical(name: str) -> str:
-    """`pass_at_1` -> `pass@1`, `pass_rate` -> `pass rate`."""
-    metric = metric_name(name)
-    if name.strip().lower() in _RATES:
-        return RATE
-    if metric is None:
-        return name.strip()
-    return "pass@1" if metric == ("^", 1) else f"pass{metric[0]}{metric[1]}"
+    """`pass_at_1>=85%` -> ("pass@1", 0.85)."""
+    if match := _REQUIREMENT.fullmatch(text):
+        metric = canonical_metric(match["name"])
+        least = float(match["least"]) / (100 if match["share"] else 1)
+        if metric is not None and least <= 1:
+            return metric, least
+    hint = "the least value of a metric: 'pass@1>=0.85', 'pass^3>=70%' or 'pass rate>=0.9'"
+    raise InvalidInput(Problem("BK732", f"{text!r} is not a requirement", hint))
 
 
 def thresholds_of_options(preset: str | None, stated: Sequence[str], rate: float | None) -> dict[str, float]:
     """The thresholds that the options state. A single one replaces the one of the preset."""
-    least = {canonical(name): value for name, value in (metrics.PRESETS[preset] if preset else {}).items()}
+    least = dict(metrics.PRESETS[preset]) if preset else {}
     if rate is not None:
         least[RATE] = rate
-    least |= dict(map(requirement, stated))
-    read_thresholds(least)
-    return least
+    return least | dict(map(requirement, stated))
 
 
 def with_thresholds(gate: Gate, least: Mapping[str, float]) -> Gate:
     """The gate of a file with the thresholds of the operator, which may be higher or lower."""
-    own_least = {canonical(name): value for name, value in gate.least.items()}
-    return replace(gate, least={**own_least, **least}, shown=tuple(map(canonical, gate.shown)))
+    return replace(gate, least={**gate.least, **least})
 
 
 def attempts_for(gate: Gate, suite: Suite) -> int | None:
@@ -202,22 +154,15 @@ def judge(gate: Gate, report: Report, partly: bool = False) -> GateResult:
         ):
             results.append(replace(result, case=case))
     if not results:
-        requested = [*gate.categories, *gate.tags]
-        message = f"there are no results to judge {gate.name}"
-        hint = "an empty run is not a pass: baselinekit run"
-        if report.results:
-            message = f"none of the {len(report.results):,} cases is one of {', '.join(requested)}"
-            hint = suggest(requested[0], known_words) or f"there are {', '.join(sorted(known_words)[:10])}"
+        selected = ", ".join([*gate.categories, *gate.tags]) or gate.name
+        message = f"none of the {len(report.results):,} cases is one of {selected}"
+        hint = f"there are {', '.join(sorted(known_words))}" if known_words else "run them: baselinekit run"
         raise NothingSelected(Problem("BK509", message, hint))
-    least = {canonical(name): value for name, value in gate.least.items()}
-    shown_metrics = dict.fromkeys(map(canonical, gate.shown), 0.0)
-    order = [*least, *shown_metrics]
-    measured = measure(results, {**shown_metrics, **least})
-    metrics = sorted(
-        (metric for metric in measured if metric.threshold is not None),
-        key=lambda metric: order.index(metric.name),
+    wanted = gate.least | {name: 0.0 for name in gate.shown if name not in gate.least}
+    measured = {one.name: one for one in measure(results, wanted) if one.threshold is not None}
+    judged_metrics = tuple(
+        measured[name] if name in gate.least else replace(measured[name], threshold=None) for name in wanted
     )
-    judged_metrics = tuple(one if one.name in least else replace(one, threshold=None) for one in metrics)
     omission = "" if partly else describe_omission(gate, report)
     reasons = (*([omission] if omission else []), *_undecided(report, results))
     regressed = tuple(_regressed(gate, results))

@@ -6,10 +6,10 @@ later without asking a model again."""
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from typing import Any
 
-from baselinekit import metrics
 from baselinekit.commands.project import Project
-from baselinekit.errors import InvalidInput, NothingSelected, NotRecorded, Problem, suggest
+from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.evals.attempts import judged_scores, mean_score, outcome_of, reason_with_count
 from baselinekit.evals.gating import measure
 from baselinekit.graders import by_human
@@ -17,58 +17,45 @@ from baselinekit.graders.base import code_of, combine_grades
 from baselinekit.graders.composite import grade_from_parts
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Attempt, Grade, Grader, HumanRating, PassRule
-from baselinekit.model.ratings import ItemStatus, Rating, RatingItem, Sheet, same_person
+from baselinekit.model.ratings import ItemStatus, Rating, RatingItem, RatingView, Sheet
 from baselinekit.model.recipes import Observation
 from baselinekit.model.results import Report, Result
-from baselinekit.model.values import Json
 from baselinekit.schema import place_problems
-from baselinekit.secrets.variables import Redactor
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import Struct, convert, plain, replace
 from baselinekit.suites.ratings import Ratings, load_ratings
 
 _SHORTEST_KEY = 6
 
 
 class Queue(Struct):
-    """The queue of a project. Everything that shows or enters ratings goes through here. `put_aside`: takes
-    the items that another process puts into the queue; without it they are put into it here."""
+    """The queue of a project. Everything that shows or enters ratings goes through here."""
 
     project: Project
     now: Callable[[], float]
-    put_aside: Callable[[RatingItem], None] | None = None
 
     @property
     def ratings(self) -> Ratings:
         return Ratings(self.project.root)
 
-    def rated(self, case: Case, grader: Grader, observation: Observation) -> Grade:
-        """Grade an output by the ratings that people have given so far: the client of a human grader."""
+    def rated(self, case: Case, grader: Grader, observation: Observation) -> tuple[Grade, RatingItem]:
+        """Return the grade of an output by the ratings that people have given so far, and the item that is to
+        be in the queue."""
         redactor = self.project.redactor.knowing(observation.output)
         mask, output = redactor.mask_value, redactor.mask_value(observation.output)
-        method = _without_secrets(grader.method, redactor)
+        method = _masked(grader.method, mask)
         grader = replace(grader, method=method)
         shown, claims = by_human.rating_material(case, grader, output, observation.environment)
-        texts = {name: mask(getattr(shown, name)) for name in shown.__struct_fields__}
-        key = by_human.item_key(case, grader, output)
         item = RatingItem(
-            key=key,
+            key=by_human.item_key(case, grader, output),
             case=case.id,
             grader=grader.name,
             method=method,
-            shown=replace(shown, **texts),
+            shown=convert(mask(plain(shown)), RatingView),
             opened_at=self.stamp(),
             claims=claims,
         )
-        try:
-            if self.put_aside is None:
-                return by_human.human_grade(grader, self.ratings.enqueue(item))
-            self.put_aside(item)
-            queued = self.ratings.find(key)
-            return by_human.human_grade(grader, replace(item, ratings=queued.ratings if queued else ()))
-        except NotRecorded as error:
-            grade = by_human.human_grade(grader, item)
-            reason = f"{grade.reason} (it could not be queued: {error.problems[0].message})"
-            return replace(grade, reason=reason)
+        queued = self.ratings.find(item.key)
+        return by_human.human_grade(grader, replace(item, ratings=queued.ratings if queued else ())), item
 
     def standings(self, names: Sequence[str] = ()) -> list[ItemStatus]:
         """Everything in the queue, or the cases and keys that are named."""
@@ -102,19 +89,15 @@ def _is_named(item: RatingItem, word: str) -> bool:
     return fnmatchcase(item.case, word) or (len(word) >= _SHORTEST_KEY and item.key.startswith(word))
 
 
-def _without_secrets(method: HumanRating, redactor: Redactor) -> HumanRating:
+def _masked(method: HumanRating, mask: Callable[[Any], Any]) -> HumanRating:
     """The grader without secrets in any of the texts that people see."""
-    mask, scale = redactor.mask_value, method.rating_scale
-    scale = replace(
-        scale,
-        labels={number: mask(label) for number, label in scale.labels.items()},
-        criteria=mask(scale.criteria),
-        description=mask(scale.description),
-        options=[
-            replace(option, label=mask(option.label), description=mask(option.description))
-            for option in scale.options
-        ],
-    )
+    scale = method.rating_scale
+    options = [
+        replace(option, label=mask(option.label), description=mask(option.description))
+        for option in scale.options
+    ]
+    texts = {name: mask(getattr(scale, name)) for name in ("labels", "criteria", "description")}
+    scale = replace(scale, options=options, **texts)
     return replace(method, rubric=mask(method.rubric), slots=mask(method.slots), rating_scale=scale)
 
 
@@ -143,40 +126,6 @@ def sheet(item: RatingItem) -> Sheet:
         {} if is_blind else item.shown.about,
         None if method.time_limit_minutes is None else float(method.time_limit_minutes),
     )
-
-
-def agreements(standings: Sequence[ItemStatus]) -> list[dict[str, Json]]:
-    """How far raters agree beyond chance, by grader, over all items with two or more raters: Krippendorff's
-    alpha, and Cohen's kappa where only two people rated. Of several criteria each one is a unit of its own;
-    the person who decides is not a rater."""
-    by_grader: dict[tuple[str, str], list[dict[str, list[Json]]]] = {}
-    for standing in standings:
-        item, kind = standing.item, standing.item.method.rating_scale.type
-        values = {
-            same_person(rating.rater): rating.value if isinstance(rating.value, list) else [rating.value]
-            for rating in item.raters
-        }
-        if kind != "ranking" and len(values) > 1:
-            by_grader.setdefault((item.grader, kind), []).append(values)
-    rows = []
-    for (grader, scale), rated in by_grader.items():
-        if len(rated) < 2:
-            continue
-        raters = sorted({rater for values in rated for rater in values})
-        units = [
-            [values[rater][n] if rater in values else None for rater in raters]
-            for values in rated
-            for n in range(max(map(len, values.values())))
-        ]
-        level: metrics.Level = "nominal" if scale == "binary" else "ordinal"
-        alpha = metrics.krippendorff(units, level)
-        row: dict[str, Json] = {"grader": grader, "items": len(rated), "raters": len(raters)}
-        row[f"Krippendorff's alpha ({level})"] = None if alpha is None else round(alpha, 4)
-        if len(raters) == 2:
-            kappa = metrics.cohen_kappa([unit[0] for unit in units], [unit[1] for unit in units])
-            row["Cohen's kappa"] = None if kappa is None else round(kappa, 4)
-        rows.append(row)
-    return rows
 
 
 class Imported(Struct):
@@ -221,22 +170,19 @@ def finish(report: Report, queue: Queue) -> FinishedReport:
     """Regrade each grade that waited for people by the ratings that there are now."""
     items = {item.key: item for item in queue.ratings.all()}
 
-    def regrade(grade: Grade) -> Grade:
+    def regrade(grade: Grade, rule: PassRule) -> Grade:
+        """Regrade a grade that waited for people; a composite one by its regraded parts."""
+        parts = tuple(regrade(part, rule) for part in grade.parts)
+        if parts != grade.parts:
+            return grade_from_parts(replace(grade, parts=parts), rule)
         item = items.get(str(grade.details.get("item", "")))
         if grade.kind != "human" or grade.outcome != "unscored" or item is None:
             return grade
         grader = Grader(grade.grader, "human", item.method, grade.weight, grade.required)
         return by_human.human_grade(grader, item)
 
-    def regrade_with_parts(grade: Grade, rule: PassRule) -> Grade:
-        """Regrade a grade; a composite grade by its regraded parts."""
-        parts = tuple(regrade_with_parts(part, rule) for part in grade.parts)
-        if parts != grade.parts:
-            return grade_from_parts(replace(grade, parts=parts), rule)
-        return regrade(grade)
-
     def regrade_attempt(attempt: Attempt, rule: PassRule) -> Attempt:
-        grades = tuple(regrade_with_parts(grade, rule) for grade in attempt.grades)
+        grades = tuple(regrade(grade, rule) for grade in attempt.grades)
         if grades == attempt.grades or attempt.code == _CUT_SHORT:
             return replace(attempt, grades=grades)
         outcome, score, reason, verdict = combine_grades(grades, rule)

@@ -14,15 +14,8 @@ from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder, keep_seen
 from baselinekit.errors import BaselinekitError, NotRecorded
 from baselinekit.evals import attempts as making
-from baselinekit.evals.attempts import (
-    CaseAttempt,
-    CaseOrder,
-    CaseTurn,
-    CaseWorker,
-    EvalClients,
-    JudgedAttempt,
-)
-from baselinekit.evals.checks import Prepared, check_reachable, prepare_cases
+from baselinekit.evals.attempts import CaseAttempt, CaseOrder, CaseTurn, CaseWorker, JudgedAttempt, Outside
+from baselinekit.evals.checks import Prepared, Runnable, check_reachable, prepare_cases
 from baselinekit.evals.gating import measure
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.notifying import notification_warnings
@@ -33,7 +26,7 @@ from baselinekit.kinds.kind import ALONE
 from baselinekit.kinds.settings import Clients
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
-from baselinekit.model.grades import Grade, Grader
+from baselinekit.model.grades import FAULTS, Grade, Grader
 from baselinekit.model.prompts import EvalRow
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.model.values import Path
@@ -43,21 +36,21 @@ from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each
 from baselinekit.structs import Struct, field, replace
-from baselinekit.suites import settings
+from baselinekit.suites.settings import write_reports
 
 _JOBS = 8
 _COMPACT = str.maketrans({"-": "", ":": "", "Z": "", "T": "-"})
 """Turns a time into its form in the id of a run."""
 
-_NOTHING_OUTSIDE = EvalClients()
-Made = Sequence[tuple[CaseAttempt, ...] | None]
-"""For each turn its attempt and the retries; None for one that was not made."""
+
+Made = dict[tuple[str, int], list[CaseAttempt]]
+"""The attempt of each turn and the retries, by the id of its case and its number."""
 
 
 class RunPolicy(Struct):
     """How cases are run. None means as the suite has it. `attempts`: how many are made of each case, whatever
     their outcome; with several nothing is tried again. `record`: always, daily or never. `first`: the first
-    case that does not pass ends the run. `lasting`: the journals of the plan that the run is a part of."""
+    case that does not pass ends the run."""
 
     record: str = "never"
     jobs: int | None = None
@@ -65,7 +58,6 @@ class RunPolicy(Struct):
     resume: bool = False
     first: bool = False
     thresholds: dict[str, float] = field(default_factory=dict)
-    lasting: making.PlanJournals | None = None
 
 
 def run(
@@ -74,12 +66,14 @@ def run(
     choice: Choice,
     policy: RunPolicy,
     context: RunContext,
-    outside: EvalClients = _NOTHING_OUTSIDE,
+    outside: Outside,
+    take: Callable[[making.PendingWrites], None] = lambda slip: None,
     command: str = "",
     elsewhere: Callable[[CaseOrder], Elsewhere[CaseTurn, JudgedAttempt] | None] = lambda order: None,
 ) -> Report:
     """Check all cases, run them, and report. Everything that is wrong is reported before anything is run.
-    `elsewhere`: makes the attempts, if not threads of this process."""
+    `take`: writes down what an attempt has noted; `elsewhere`: makes the attempts, if not threads of this
+    process."""
     started, began = context.timestamp(), context.seconds()
     check_reachable(suite, policy.thresholds, policy.attempts, project.root)
     # a suite that forbids parallel runs overrides the operator, as its cases would disturb each other
@@ -89,14 +83,14 @@ def run(
     together = batches((case.id, case.recipe) for case in chosen if case.skip is None)
     environment = CaptureEnvironment(project, replace(at_once.clients, batches=together))
     judges = facts_of(project.root, chosen)
-    prepared = prepare_cases(environment, chosen, outside.check)
+    prepared = prepare_cases(environment, chosen, outside(making.PendingWrites()).check)
     wanted = policy.attempts or suite.config.attempts
     by_id = {one.case.id: one for one in prepared}
-    turns = [turn for one in prepared for turn in _turns_of(project, one.case, wanted, suite)]
+    turns = [turn for one in prepared for turn in _turns_of(project, one.case, wanted)]
     memory, notes = _memory(project, suite, prepared, turns, wanted, policy)
     order = CaseOrder(jobs, together, policy.first, frozenset(case.source.file for case in chosen))
     others = elsewhere(order)
-    attempts = Attempts(project, context, memory, outside.take, order)
+    attempts = Attempts(project, context, memory, take, order)
     worker = CaseWorker(environment, outside, context, lambda case: by_id[case.id])
     with closing(memory):
         with context.stop.heard(), at_once, _deadline(suite, context) as overtime, others or nullcontext():
@@ -104,28 +98,25 @@ def run(
             reason = "not run: an earlier case did not pass (-x)"
             if context.stop.is_set():
                 reason = "not run: the time limit of the suite was reached" if overtime() else "interrupted"
-            results = _results(project, prepared, turns, made, wanted, reason)
+            results = _results(project, prepared, made, wanted, reason)
             recording_notes, not_recorded = _recorded(project, policy, context, chosen, results, memory)
             names = [(one.case, one.names) for one in prepared]
             if any(case.folder for case in chosen):
                 from baselinekit.eva import logs
 
-                if not memory.was_finished:  # else everything is from an earlier run, which has its row
-                    inputs, interrupted = logs.typed_inputs(project, names), context.stop.is_set()
-                    row = EvalRow(
-                        context.timestamp(),
-                        all_passed=False,
-                        attempts=wanted,
-                        graders=choice.grader,
-                        interrupted=interrupted,
-                    )
-                    notes += logs.note_runs(project, suite, chosen, results, row, inputs)
-        complete = all(one is not None for one in made) and not any(
-            attempt.attempt.code == OUT_OF_BUDGET for one in made for attempt in one or ()
+                inputs, interrupted = logs.typed_inputs(project, names), context.stop.is_set()
+                row = EvalRow(
+                    context.timestamp(),
+                    all_passed=False,
+                    attempts=wanted,
+                    graders=choice.grader,
+                    interrupted=interrupted,
+                )
+                notes += logs.note_runs(project, suite, chosen, results, row, inputs)
+        complete = all(turn.case.skip is not None or made.get(turn.key) for turn in turns) and not any(
+            attempt.attempt.code == OUT_OF_BUDGET for tried in made.values() for attempt in tried
         )
-        if complete and policy.lasting:
-            policy.lasting.finished(memory)
-        elif complete:
+        if complete:
             memory.forget()
     if choice.grader:
         notes.append(f"only {choice.grader} graders were used")
@@ -153,13 +144,14 @@ def run(
     )
 
 
-def _turns_of(project: Project, case: Case, attempts: int, suite: Suite) -> list[CaseTurn]:
+def _turns_of(project: Project, case: Case, attempts: int) -> list[CaseTurn]:
     """The turns of a case. One that must not run in parallel claims everything. A failed attempt is never
     tried again if several attempts are made anyway."""
-    retries = max(case.retries, suite.config.retry_count if suite.config.retry_failed else 0)
     claim = project.claim(case.recipe) if case.parallel else ALONE
     most = 1 if case.skip is not None else attempts
-    return [CaseTurn(case, number, claim, 0 if attempts > 1 else retries) for number in range(1, most + 1)]
+    return [
+        CaseTurn(case, number, claim, 0 if attempts > 1 else case.retries) for number in range(1, most + 1)
+    ]
 
 
 def _memory(
@@ -180,16 +172,14 @@ def _memory(
         if policy.resume and not isinstance(error, NotRecorded):
             raise
         return making.Memory(None, False), [f"this run cannot be resumed: {error.problems[0].message}"]
-    if policy.lasting:
-        policy.lasting.begun(memory)
-    if policy.resume and not len(memory) and not (policy.lasting and policy.lasting.resumed):
+    if policy.resume and not len(memory):
         return memory, ["there was nothing to resume: everything is run again"]
     return memory, []
 
 
 class Attempts(Struct):
-    """All attempts of a run. `take`: writes down the slip of an attempt that was made elsewhere;
-    `order.first`: the first attempt that does not pass ends the run."""
+    """All attempts of a run. `take`: writes down the slip of an attempt; `order.first`: the first attempt
+    that does not pass ends the run."""
 
     project: Project
     context: RunContext
@@ -197,7 +187,7 @@ class Attempts(Struct):
     take: Callable[[making.PendingWrites], None]
     order: CaseOrder
     warnings: set[str] = field(default_factory=set)
-    _made: dict[tuple[str, int], list[CaseAttempt]] = field(default_factory=dict)
+    _made: Made = field(default_factory=dict)
     _failed: list[CaseTurn] = field(default_factory=list)
 
     def run(
@@ -217,41 +207,36 @@ class Attempts(Struct):
             """The attempt to make next; once there is none, the turn is over."""
             if (further := self._due(turn)) is not None:
                 return [further]
-            made = self._made[turn.case.id, turn.first]
+            made = self._made[turn.key]
             advance(made[-1].attempt.outcome if made else "skipped")
             if made and making.is_wrong(made[-1]):
                 self._failed.append(turn)
             return []
 
         def finished(turn: CaseTurn, judged: JudgedAttempt) -> list[CaseTurn]:
-            if not self._write(turn, judged):
+            was_stopped = elsewhere is None and stop.is_set()  # what was under way here may be cut off
+            if not self._write(turn, judged) or was_stopped:
                 return []
-            self._made[turn.case.id, turn.first].append(judged.case_attempt)
+            self._made[turn.key].append(judged.case_attempt)
             return due(turn)
 
-        for of_queries in (True, False):
-            some: list[CaseTurn] = []
-            for turn in (turn for turn in turns if is_query(turn.case) is of_queries):
-                if not goes_on() or stop.is_set():
-                    break
-                self._made[turn.case.id, turn.first] = []
-                some += due(turn)
-            if not some or not goes_on() or stop.is_set():
-                continue
+        some: list[CaseTurn] = []
+        for turn in sorted(turns, key=lambda turn: not is_query(turn.case)):
+            if not goes_on() or stop.is_set():
+                break
+            self._made[turn.key] = []
+            some += due(turn)
+        if some and goes_on() and not stop.is_set():
             if elsewhere is None:
                 jobs, cancel = order.jobs, context.cancel
                 in_threads(some, judge, jobs, stop, cancel, finished, lambda turn: turn.claim, goes_on)
             else:
                 elsewhere.run(chunks_of(some, order), judge, stop, context.cancel, finished, goes_on)
-        made = [self._made.get((turn.case.id, turn.first)) for turn in turns]
-        return [
-            tuple(attempts or ()) if attempts or turn.case.skip is not None else None
-            for attempts, turn in zip(made, turns, strict=True)
-        ]
+        return self._made
 
     def _due(self, turn: CaseTurn) -> CaseTurn | None:
         """The attempt to make next, after those that the journal has; None where there is none."""
-        attempts = self._made[turn.case.id, turn.first]
+        attempts = self._made[turn.key]
         while turn.case.skip is None and (not attempts or self._is_tried_again(turn, attempts)):
             turn = replace(turn, tried=len(attempts))
             if (remembered := self.memory.known(turn.case, turn.number)) is None:
@@ -265,14 +250,12 @@ class Attempts(Struct):
         return may_pass and len(attempts) <= turn.retries and not self.context.stop.is_set()
 
     def _write(self, turn: CaseTurn, judged: JudgedAttempt) -> bool:
-        """Write down an attempt. Return whether it counts. One that was under way in this process when the
-        run was stopped does not; it is only remembered, unless it is an error, which may be due to the
-        stop."""
+        """Write down an attempt. Return whether it counts: an error after the run was stopped may be due to
+        the stop."""
         case, attempt, is_stopped = turn.case, judged.case_attempt.attempt, self.context.stop.is_set()
         warnings = [keep_seen(self.project.root, judged.pending, judged.settled_id, judged.warning)]
         try:
-            if judged.slip is not None:
-                self.take(judged.slip)
+            self.take(judged.slip)
         except NotRecorded as error:
             warnings.append(error.problems[0].message)
         # before it is in the journal: a resumed run does not send it again, and so does not note it
@@ -287,7 +270,7 @@ class Attempts(Struct):
         except NotRecorded as error:
             warnings.append(f"this run cannot be resumed: {error.problems[0].message}")
         self.warnings.update(filter(None, warnings))
-        return not is_cut_off and (judged.slip is not None or not is_stopped)
+        return not is_cut_off
 
 
 def chunks_of(turns: Sequence[CaseTurn], order: CaseOrder) -> list[Chunk[CaseTurn]]:
@@ -348,18 +331,13 @@ def _deadline(suite: Suite, context: RunContext) -> Iterator[Callable[[], bool]]
 
 
 def _results(
-    project: Project,
-    prepared: Sequence[Prepared],
-    turns: Sequence[CaseTurn],
-    made: Made,
-    wanted: int,
-    reason: str,
+    project: Project, prepared: Sequence[Prepared], made: Made, wanted: int, reason: str
 ) -> list[Result]:
     """One result for each case, in the order of the cases, with the lines of the cases. `reason`: why a case
     was not run."""
-    made_of: dict[str, list[tuple[CaseAttempt, ...]]] = {}
-    for turn, tried in zip(turns, made, strict=True):
-        made_of.setdefault(turn.case.id, []).append(tried or ())
+    made_of: dict[str, list[list[CaseAttempt]]] = {one.case.id: [] for one in prepared}
+    for (id, _), tried in made.items():
+        made_of[id].append(tried)
     results = []
     for one in prepared:
         case_attempts = [attempt for attempts in made_of[one.case.id] for attempt in attempts]
@@ -372,33 +350,30 @@ def _results(
             results.append(making.result_of(one, case_attempts, retried, wanted, project))
     cases = [one.case for one in prepared]
     placed = with_lines(results, [case.source for case in cases], project.root)
-    return _with_grader_lines(placed, cases, project.root)
+    return _explained(placed, cases, project.root)
 
 
-def _with_grader_lines(results: Sequence[Result], cases: Sequence[Case], root: str) -> list[Result]:
-    """Add the lines of the graders to the grades that did not pass, so that the failed one of several checks
-    in a file is found."""
+def _explained(results: Sequence[Result], cases: Sequence[Case], root: str) -> list[Result]:
+    """Explain what did not pass, with the lines of the graders, so that the failed one of several checks in a
+    file is found."""
     paths_by_result = [
-        {name: at for name, at in _paths_of(case.graders) if at}
-        if result.case and result.outcome not in ("passed", "skipped")
-        else {}
+        {name: at for name, at in _paths_of(case.graders) if at} if result.outcome in FAULTS else {}
         for result, case in zip(results, cases, strict=True)
     ]
     requests = [(case.source, [*paths.values()]) for case, paths in zip(cases, paths_by_result, strict=True)]
-    placed = []
+    explained = []
     for result, paths, places in zip(results, paths_by_result, locate_each(requests, root), strict=True):
-        if paths and result.case is not None:
+        if result.outcome in FAULTS and result.case is not None:
             lines = {name: place.line for name, place in zip(paths, places, strict=True)}
             attempts = tuple(
                 replace(attempt, grades=tuple(_at_line(grade, lines) for grade in attempt.grades))
                 for attempt in result.case.attempts
             )
-            deciding = next((one for one in attempts if one.outcome == result.outcome), attempts[0])
+            deciding = next(one for one in attempts if one.outcome == result.outcome)
             explanation = tuple(making.explain_grades(deciding, result.file))
-            facts = replace(result.case, attempts=attempts)
-            result = replace(result, case=facts, explanation=explanation)
-        placed.append(result)
-    return placed
+            result = replace(result, case=replace(result.case, attempts=attempts), explanation=explanation)
+        explained.append(result)
+    return explained
 
 
 def _paths_of(graders_in_record: Sequence[Grader], within: str = "") -> Iterator[tuple[str, Path]]:
@@ -439,9 +414,8 @@ def keep_reports(project: Project, suite: Suite, report: Report) -> tuple[list[s
     endings = (ending for form in suite.reporting.format for ending in _ENDINGS[form])
     texts = {ending: render_report(shown_report, f"x{ending}") for ending in endings}
     try:
-        folder = settings.results_of(project.root, suite.file, suite.reporting.output_dir)
-        root = settings.root_of(project.root, suite.file)
-        written, reason = settings.write_reports(folder, report.started, texts, root)
+        output_dir = suite.reporting.output_dir
+        written, reason = write_reports(project.root, suite.file, output_dir, report.started, texts)
     except BaselinekitError as error:
         return [], f"the reports could not be kept: {error.problems[0].message}"
     return [os.path.relpath(path, project.cwd) for path in written], reason
@@ -468,13 +442,13 @@ def plan_cases(
     choice: Choice,
     policy: RunPolicy,
     clients: Clients,
-    outside: EvalClients,
+    runnable: Runnable,
     is_only_listed: bool = False,
 ) -> list[Planned]:
     """What would be run, in order. `is_only_listed`: nothing is run afterwards."""
     check_reachable(suite, policy.thresholds, policy.attempts, project.root)
     chosen = choose(suite.cases, choice)
-    prepare_cases(CaptureEnvironment(project, clients), chosen, outside.check, is_only_listed)
+    prepare_cases(CaptureEnvironment(project, clients), chosen, runnable, is_only_listed)
     places = locate_each([(case.source, [()]) for case in chosen], project.root)
     attempts = policy.attempts or suite.config.attempts
     planned = []

@@ -2,24 +2,21 @@
 
 import os
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 
 from baselinekit.commands.loading import check_configuration, relative_to_root
 from baselinekit.commands.project import Project
-from baselinekit.commands.selection import expression
+from baselinekit.commands.selection import Selection, test_of
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
 from baselinekit.files.languages import LINES, SUFFIXES
 from baselinekit.graders.graders import row_of
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.baselines import Baseline, Metadata
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import Grader, GraderKind
 from baselinekit.model.results import Coverage
-from baselinekit.model.values import Json
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import replace
 from baselinekit.suites.dialect import error_for
 from baselinekit.suites.loading import load_partly, load_suite
-from baselinekit.suites.promptfolders import find_folder, folders_below, names_of_all
+from baselinekit.suites.promptfolders import find_folder, folders_below
 from baselinekit.values.texts import list_first
 
 _MOST_NAMED = 10
@@ -27,56 +24,36 @@ EVALS, PROMPTS = "evals", "prompts"
 """The default folders of evals and of prompt folders."""
 
 
-class Choice(Struct):
+class Choice(Selection):
     """Which cases are chosen. `categories`: the kind of a case (capability, regression) or its category;
-    `grader`: only graders of this kind are asked, and every case needs one; `among`: only these ids, those of
-    the cases that did not pass last; `cases`: only these names."""
+    `grader`: only graders of this kind are asked, and every case needs one; `cases`: only these names."""
 
     categories: Sequence[str] = ()
-    tags: Sequence[str] = ()
-    expression: str | None = None
     grader: GraderKind | None = None
-    ids: Sequence[str] = ()
-    exclude_tags: Sequence[str] = ()
-    among: frozenset[str] | None = None
     cases: Sequence[str] = ()
 
     def coverage(self, paths: Sequence[str], left_out: int) -> Coverage:
-        selections: dict[str, Json] = {
-            "paths": list(paths),
-            "ids": list(self.ids),
-            "cases": list(self.cases),
-            "categories": list(self.categories),
-            "tags": list(self.tags),
-            "exclude_tags": list(self.exclude_tags),
-            "expression": self.expression,
-            "grader_type": self.grader,
-            "last_failed": self.among is not None,
-        }
-        return Coverage({name: value for name, value in selections.items() if value}, left_out)
+        own = {"cases": [*self.cases], "categories": [*self.categories], "grader_type": self.grader}
+        chosen = super().coverage(paths, left_out).chosen
+        return Coverage(chosen | {name: value for name, value in own.items() if value}, left_out)
 
 
 def choose(cases: Sequence[Case], choice: Choice) -> list[Case]:
     """Return the chosen cases in their order, with the chosen graders. NothingSelected if there are none: a
     run without cases must not pass."""
-    named_ids = _ids_named(cases, choice.cases) if choice.cases and cases else frozenset()
+    known_names = {name for name in map(name_of_case, cases) if name is not None}
+    unknown = [name for name in choice.cases if name not in known_names]
+    if cases and unknown:
+        hint = suggest(unknown[0], known_names) or f"there are {list_first(sorted(known_names), _MOST_NAMED)}"
+        raise NothingSelected(Problem("BK509", f"there is no case {', '.join(map(repr, unknown))}", hint))
+    is_selected = test_of(choice)
     chosen = [
         case
         for case in cases
-        if (not choice.cases or case.id in named_ids)
+        if (not choice.cases or name_of_case(case) in choice.cases)
         and (not choice.categories or {*choice.categories} & {case.kind, case.category})
-        and (not choice.ids or any(fnmatchcase(case.id, glob) for glob in choice.ids))
-        and not {*choice.exclude_tags} & {*case.tags}
-        and (choice.among is None or case.id in choice.among)
-        and (not choice.tags or {*choice.tags} & {*case.tags})
+        and is_selected(case)
     ]
-    if choice.expression:
-        matches = expression(choice.expression)
-        baselines = (  # -k expressions match baselines
-            Baseline(case.id, case.recipe, case.name, metadata=Metadata(tags=list(case.tags)))
-            for case in chosen
-        )
-        chosen = [case for case, baseline in zip(chosen, baselines, strict=True) if matches(baseline)]
     if not chosen:
         raise NothingSelected(Problem("BK509", *_describe_empty_selection(cases, choice)))
     return chosen if choice.grader is None else graded_by(chosen, choice.grader)
@@ -93,37 +70,15 @@ def name_of_case(case: Case) -> str | None:
     return None if is_query(case) else case.name or case.id.rpartition("/")[2]
 
 
-def _ids_named(cases: Sequence[Case], names: Sequence[str]) -> frozenset[str]:
-    """The ids of the cases with these names. NothingSelected if any name is unknown."""
-    known_names = {name: None for name in map(name_of_case, cases) if name is not None}
-    listed = ", ".join([*known_names][:_MOST_NAMED])
-    hint = f"there are {listed}" if 0 < len(known_names) <= _MOST_NAMED else "run --list shows the cases"
-    unknown = [name for name in names if name not in known_names]
-    problems = [
-        Problem("BK509", f"there is no case {one!r}", suggest(one, known_names) or hint) for one in unknown
-    ]
-    if problems:
-        raise NothingSelected(*problems)
-    return frozenset(case.id for case in cases if name_of_case(case) in names)
-
-
 def _describe_empty_selection(cases: Sequence[Case], choice: Choice) -> tuple[str, str]:
     if not cases:
         return "there are no eval cases here", "write one: `baselinekit explain BK705` shows how it looks"
     if choice.among is not None and not choice.among & {case.id for case in cases}:
         return "all of these passed when they were last run", "leave out --lf to run them all"
-    message = f"none of the {len(cases):,} cases is selected"
-    for requested, known_words in (
-        (choice.ids, {case.id for case in cases}),
-        (choice.categories, {word for case in cases for word in (case.kind, case.category) if word}),
-        (choice.tags, {tag for case in cases for tag in case.tags}),
-    ):
-        if requested and not any(fnmatchcase(word, name) for word in known_words for name in requested):
-            listed = ", ".join(sorted(known_words)[:_MOST_NAMED]) or "none"
-            return message, suggest(requested[0], known_words) or f"there are {listed}"
-    if choice.ids or choice.exclude_tags or choice.cases or choice.among is not None:
-        return message, "no case matches all the selections: leave one out"
-    return message, "-k matches words of the id, the name or a tag"
+    known = {word for case in cases for word in (case.id, case.kind, case.category, *case.tags) if word}
+    requested = (*choice.ids, *choice.categories, *choice.tags)
+    hint = next(filter(None, (suggest(word, known) for word in requested if word not in known)), "")
+    return f"none of the {len(cases):,} cases is selected", hint or "baselinekit run --list shows them all"
 
 
 def graded_by(cases: Sequence[Case], kind: GraderKind) -> list[Case]:
@@ -172,11 +127,9 @@ def load(project: Project, paths: Sequence[str], suite: str | None, keep_going: 
             raise error_for(problems)(*problems)
         found = replace(found, cases=readable, unread=tuple(problems))
     if not found.cases:
-        hint = "an eval case has `input`, `expected` and `grader`: docs/evals.md shows one"
-        if paths and folders_below(project.root, places):
-            hint = "the cases of a prompt are in its eval.yml: docs/eval-files.md shows one"
-        where = ", ".join(paths) or listed
-        raise NothingSelected(Problem("BK509", f"there is no eval case in {where}", hint))
+        hint = "a case has `input`, `expected` and `grader`, or is in the eval.yml of a prompt"
+        message = f"there is no eval case in {', '.join(paths) or listed}"
+        raise NothingSelected(Problem("BK509", message, f"{hint}: docs/eval-files.md shows one"))
     return found
 
 
@@ -188,9 +141,6 @@ def resolve_path_or_prompt(project: Project, path: str) -> str:
     if not is_word or os.path.lexists(os.path.join(project.root, relative)):
         return relative
     folder = find_folder(project.root, path)
-    if folder is None and (near := suggest(path, names_of_all(project.root))):
-        message = f"there is no file or folder {path}, and no prompt of this id or alias"
-        raise InvalidInput(Problem("BK111", message, near))
     return relative if folder is None else folder
 
 

@@ -103,7 +103,7 @@ class Template(Struct):
         if problem.code != "BK501":
             return replace(problem, place=where, at=at)
         message = f"the template uses {{{{{name}}}}}, which is not an input"
-        hint = f"give it under `inputs:` ({name}: …); at a capture: --input {name}=…"
+        hint = f"give it under `inputs:`, by --input or --var {name}=…; \\{{{{{name}}}}} is literal"
         return Problem("BK350", message, suggest(name, self.inputs) or hint, where, at)
 
     @property

@@ -57,9 +57,8 @@ class GoodAnswer(Struct):
 class Case(Struct):
     """One case. Its `pass_rule` decides when it passes. `retries`: how often a failed attempt is repeated; a
     first attempt that failed stays on record. `judge_after_failure`: whether models are asked although a code
-    grader has already failed. `folder`: the prompt folder that the case belongs to. `timeout_key`: the name
-    of the time limit in its file. `target_id`: the id that a program as its target receives, where it is not
-    the case's own."""
+    grader has already failed. `folder`: the prompt folder that the case belongs to. `target_id`: the id that
+    a program as its target receives, where it is not the case's own."""
 
     id: str
     recipe: Recipe
@@ -74,7 +73,6 @@ class Case(Struct):
     expected: Expected | None = None
     context: Json = None
     timeout: Seconds | None = None
-    timeout_key: str = "timeout_seconds"
     target_id: str = ""
     retries: int = 0
     parallel: bool = True

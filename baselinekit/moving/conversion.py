@@ -162,7 +162,7 @@ def _all_readable(
 def _holds_credential(case: Case, lost: list[Loss]) -> bool:
     """Whether the target of a case holds a plain credential, which is listed. A target of the configuration
     is written out in full, and may hold one."""
-    credentials = credentials_in({"input": writing.stated_fields(case.recipe.execution)})
+    credentials = credentials_in({"input": plain(case.recipe.execution)})
     for credential in credentials:
         message = f"it asks with a credential in plain text: {credential.message}"
         hint = f"declare {credential.name} under `variables:` and write {{{{{credential.name}}}}} for it"
@@ -234,9 +234,9 @@ def case_facts(case: Case, equivalent: Equivalent | None = None) -> dict[str, An
     facts: dict[str, Any] = {f"`{key}`": getattr(case, key) for key in _PLAIN_FIELDS}
     if writing.judges_late(case):
         facts["`judge_after_failure`"] = case.judge_after_failure
-    asked = writing.stated_fields(case.recipe.execution)
+    asked = plain(case.recipe.execution)
     facts |= {f"who is asked ({key})": value for key, value in asked.items()}
-    facts |= {f"what is wanted ({key})": value for key, value in writing.stated_fields(case.wanted).items()}
+    facts |= {f"what is wanted ({key})": value for key, value in plain(case.wanted).items()}
     facts.pop("what is wanted (asked)", None)  # compared as the question
     return facts | {
         "the id that its target gets": writing.received_id(case),

@@ -99,12 +99,10 @@ def format_queue(standings: Sequence[ItemStatus], style: Style) -> str:
     return format_lines(terminal_lines([table(heads, rows)] if rows else [], replace(style, verbose=True)))
 
 
-def format_queue_json(
-    standings: Sequence[ItemStatus], expectations: Sequence[str], agreements: Sequence[Json]
-) -> str:
+def format_queue_json(standings: Sequence[ItemStatus], expectations: Sequence[str]) -> str:
     """Return the queue as JSON for programs."""
     items = [_queue_entry(standing, words) for standing, words in zip(standings, expectations, strict=True)]
-    return page({"items": items, "agreement": list(agreements)})
+    return page({"items": items})
 
 
 def _queue_entry(standing: ItemStatus, expectation: str) -> dict[str, Json]:

@@ -4,16 +4,13 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from baselinekit.graders.by_function import Program
-from baselinekit.graders.by_text import Lists
 from baselinekit.graders.graders import GRADERS, Graders
-from baselinekit.kinds.table import KINDS
 from baselinekit.model.evals import Expected
 from baselinekit.schema import Parts, Schema, add_part, closed_object, dump_schema, one_or_several, ref
 from baselinekit.store import atomic
 from baselinekit.store.dialects.native import json_schema as baseline_schema
 from baselinekit.store.results import write_text
-from baselinekit.suites.dialect import INPUTS, Dialect, StatedInput, TargetName
+from baselinekit.suites.dialect import Dialect, add_inputs
 from baselinekit.suites.loading import DIALECTS
 from baselinekit.suites.settings import InlineGrader, NamedGrader
 
@@ -28,9 +25,9 @@ def json_schema() -> Schema:
 
 def schema_with(graders: Graders, dialects: Sequence[Dialect] = DIALECTS) -> Schema:
     parts: Parts = dict(baseline_schema()["$defs"])
-    add_recipes(parts)
+    add_inputs(parts)
     add_graders(parts, graders)
-    add_expectations(parts)
+    add_part(parts, "Expected", Expected)
     list_forms: list[Schema] = []
     wrapped: dict[str, Schema] = {}
     file_forms: list[Schema] = []
@@ -55,68 +52,28 @@ def schema_with(graders: Graders, dialects: Sequence[Dialect] = DIALECTS) -> Sch
     }
 
 
-def add_recipes(parts: Parts) -> None:
-    for name, kind in KINDS.items():
-        add_part(parts, f"{name.title()}Target", kind.execution)
-    parts["Execution"] = {"oneOf": [ref(f"{name.title()}Target") for name in KINDS]}
-    add_part(parts, "NamedTarget", TargetName)
-    parts["Execution"]["oneOf"].append(ref("NamedTarget"))
-    kinds = []
-    for name, schema in INPUTS.items():
-        part = f"Asked_{name}"
-        add_part(parts, part, StatedInput, type={"const": name}, content={**schema})
-        kinds.append(ref(part))
-    text = {"type": "string"}
-    named = [closed_object({name: text, "context": {}}, 1) for name in ("text", "content")]
-    parts["Input"] = {"anyOf": [text, *named, *kinds]}
-
-
 def add_graders(parts: Parts, graders: Graders) -> None:
     """Add the schemas of graders: by name, or with a config by type and method. Without a method, the other
     keys of the config tell which grader is meant."""
-    methods: dict[str, list[Schema]] = {"code": [], "model": [], "human": []}
-    code_fields: Parts = {}
+    configs: dict[str, list[Schema]] = {"code": [], "model": [], "human": []}
     for row in graders.values():
-        if row.kind != "code" and not row.method:
-            add_part(parts, f"{row.kind.title()}Config", row.schema)
-        if not row.method:
+        part = f"{row.config.__name__}Config" if row.method else f"{row.kind.title()}Config"
+        if not row.method and row.kind == "code":
             continue
-        part = f"{row.config.__name__}Config"
         inner = {"graders": {"type": "array", "items": ref("AnyGrader")}} if row.compose else {}
         add_part(parts, part, row.schema, **inner)
-        part_schema = parts[part]
-        code_fields |= part_schema["properties"] if row.kind == "code" else {}
-        part_schema["properties"] = {"method": {"const": row.method}, **part_schema["properties"]}
-        required = [key for key in part_schema.get("required", ()) if key != "function_name"]
-        parts[part] = {**part_schema, "required": ["method", *required]}
-        methods[row.kind].append(ref(part))
-    parts["CodeConfig"] = {"anyOf": [*methods["code"], closed_object(code_fields)]}
+        if row.method:
+            form = parts[part]
+            form["properties"] = {"method": {"const": row.method}, **form["properties"]}
+            form["required"] = [key for key in form.get("required", ()) if key != "function_name"]
+        configs[row.kind].append(ref(part))
     kinds = []
-    for name, method_schemas in methods.items():
-        part, config = f"{name.title()}Grader", ref(f"{name.title()}Config")
-        if method_schemas and name != "code":
-            config = {"anyOf": [config, *method_schemas]}
-        add_part(parts, part, InlineGrader, type={"const": name}, config=config)
-        kinds.append(ref(part))
+    for name, forms in configs.items():
+        add_part(parts, f"{name.title()}Grader", InlineGrader, type={"const": name}, config={"anyOf": forms})
+        kinds.append(ref(f"{name.title()}Grader"))
     add_part(parts, "NamedGrader", NamedGrader)
     by_name = {"type": "string", "description": "A grader of config/graders.yaml."}
     parts["AnyGrader"] = {"anyOf": [by_name, ref("NamedGrader"), *kinds]}
-
-
-def add_expectations(parts: Parts) -> None:
-    """Add the schemas of expectations by type; without a type it is `exact`."""
-    add_part(parts, "Lists", Lists)
-    add_part(parts, "Program", Program)
-    values: Parts = {
-        **{name: {} for name in ("exact", "contains", "pattern")},
-        "semantic": {"anyOf": [{"type": "string"}, ref("Lists")]},
-        "functional": ref("Program"),
-    }
-    for name, value in values.items():
-        several = {"type": "array", "items": value}
-        add_part(parts, f"Expected_{name}", Expected, type={"const": name}, value=value, alternatives=several)
-        parts[f"Expected_{name}"]["required"] = [] if name == "exact" else ["type"]
-    parts["Expected"] = {"anyOf": [ref(f"Expected_{name}") for name in values]}
 
 
 # The folders and files of a new project: a small suite that runs as it is.

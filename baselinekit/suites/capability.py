@@ -13,7 +13,7 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case, Expected, GoodAnswer
 from baselinekit.model.grades import Grader, PassRule
-from baselinekit.model.values import ABSENT, Json, Path, json_type
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import Mistakes, Parts, Schema
 from baselinekit.store import records
 from baselinekit.store.dialects import harness, native
@@ -22,6 +22,7 @@ from baselinekit.suites import dialect, settings
 from baselinekit.suites.dialect import CaseTimeLimit, Criticality, Defaults, EvalDocument, EvalItem, Retries
 from baselinekit.suites.messages import ASSISTANT, USER, NamedFiles, read_messages
 from baselinekit.suites.settings import GraderContext, check_grader_paths
+from baselinekit.suites.targets import StatedExecution
 
 WRAPPER = "capability_eval"
 EXPECTED = ("expected", "expected_output")
@@ -32,7 +33,6 @@ KEYS = frozenset(("input", *EXPECTED, "grader", "graders"))
 StatedId = Annotated[str, Meta(extra_json_schema={"pattern": f"^{native.ID.pattern}$"})]
 StatedInput = Annotated[Json, Meta(extra_json_schema=schema.ref("Input"))]
 StatedExpectation = Annotated[Json, Meta(extra_json_schema=schema.or_null(schema.ref("Expected")))]
-StatedExecution = Annotated[Json, Meta(extra_json_schema=schema.or_null(schema.ref("Execution")))]
 StatedGrader = Annotated[Json, Meta(extra_json_schema=schema.or_null(schema.ref("AnyGrader")))]
 StatedCases = Annotated[list[Json], Meta(min_length=1, extra_json_schema={"items": schema.ref("Case")})]
 StatedRule = Literal["all", "mean"] | PassRule | None
@@ -53,25 +53,25 @@ class CaseMetadata(Struct):
     author: str | None = None
 
 
-class CapabilityRecord(Struct):
+class CapabilityRecord(Struct, kw_only=True):
     """A case as its file states it."""
 
     id: StatedId
-    input: StatedInput
     name: str | None = None
     description: str | None = None
     category: str | None = None
-    expected_output: StatedExpectation = ABSENT
+    skip: str | None = None
+    input: StatedInput
+    execution: StatedExecution | None = None
     expected: StatedExpectation = ABSENT
-    grader: StatedGrader = ABSENT
-    graders: list[StatedGrader] | None = None
+    expected_output: StatedExpectation = ABSENT
     expected_outcome: str = ""
     reference: Json = ABSENT
     sidecar: dict[str, Json] = field(default_factory=dict)
     conversation_id: str | None = None
     pass_rule: StatedRule = None
-    execution: StatedExecution = ABSENT
-    skip: str | None = None
+    grader: StatedGrader = ABSENT
+    graders: list[StatedGrader] | None = None
     metadata: CaseMetadata | None = None
 
 
@@ -86,8 +86,7 @@ def add_schema(parts: Parts) -> list[Schema]:
 
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     if not isinstance(item.raw, dict):
-        message = f"not a case but a JSON {json_type(item.raw)}"
-        return [Problem("BK710", message, dialect.NOT_A_CASE, at=item.at)]
+        return schema.prefix_paths(schema.read_as(CapabilityRecord, item.raw)[1], item.at)
     source = replace(document.source(item.at, item.raw), form="native")
     case, problems = read(item.raw, source, defaults)
     if case is not None:
@@ -103,8 +102,8 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
     found = Mistakes()
     record = found.take(schema.read_right_keys(CapabilityRecord, values))
     own_target = recipe = None
-    if "execution" in values:
-        own_target = found.take(dialect.execution(values["execution"], defaults), "execution")
+    if record is not None and record.execution is not None:
+        own_target = found.take(dialect.execution(record.execution, defaults), "execution")
     if "input" in values and (own_target is not None or "execution" not in values):
         recipe = found.take(dialect.recipe(values["input"], own_target, defaults, source.file), "input")
     rule = found.take(_read_rule(record.pass_rule if record else None, defaults))
@@ -152,7 +151,7 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
 
 def _read_rule(stated: StatedRule, defaults: Defaults) -> tuple[PassRule, list[Problem]]:
     """Return the pass rule that a case or a `config:` states, else the default."""
-    rule = PassRule(stated) if isinstance(stated, str) else stated or defaults.pass_rule
+    rule = PassRule(stated) if isinstance(stated, str) else stated or defaults.usual.pass_rule
     if isinstance(stated, PassRule) and rule.pass_at < rule.borderline_at != PassRule().borderline_at:
         message = f"borderline_at is {rule.borderline_at:g}, above pass_at, which is {rule.pass_at:g}"
         at = ("pass_rule", "borderline_at")
@@ -207,17 +206,10 @@ class CaseSettings(Struct):
     timeout_seconds: CaseTimeLimit | None = None
     judge_after_failure: bool | None = None
     pass_rule: StatedRule = None
-    execution: StatedExecution = ABSENT
+    execution: StatedExecution | None = None
 
 
 T = TypeVar("T", bound=CaseSettings)
-_AS_DEFAULTS = {
-    "timeout_seconds": "timeout",
-    "judge_after_failure": "judge_after_failure",
-    "retries": "retries",
-    "parallel": "parallel",
-}
-"""The keys of a `config:` with the names of the defaults that they give."""
 
 
 def read_settings(form: type[T], raw: Json, defaults: Defaults) -> tuple[T | None, Defaults, list[Problem]]:
@@ -226,12 +218,18 @@ def read_settings(form: type[T], raw: Json, defaults: Defaults) -> tuple[T | Non
     config = found.take(schema.read_right_keys(form, raw))
     if config is None:
         return None, defaults, found
-    own = {name: getattr(config, key, None) for key, name in _AS_DEFAULTS.items()}
-    settings = {name: value for name, value in own.items() if value is not None}
-    if config.execution is not ABSENT and config.execution is not None:
-        settings["execution"] = found.take(dialect.execution(config.execution, defaults), "execution")
-    rule = found.take(_read_rule(config.pass_rule, defaults))
-    return config, replace(defaults, pass_rule=rule, **settings), found
+    if config.execution is not None:
+        own_target = found.take(dialect.execution(config.execution, defaults), "execution")
+        defaults = replace(defaults, execution=own_target)
+    facts: dict[str, Any] = {
+        "timeout": config.timeout_seconds,
+        "judge_after_failure": config.judge_after_failure,
+        "retries": getattr(config, "retries", None),
+        "parallel": getattr(config, "parallel", None),
+        "pass_rule": found.take(_read_rule(config.pass_rule, defaults)),
+    }
+    stated = {name: fact for name, fact in facts.items() if fact is not None}
+    return config, replace(defaults, usual=replace(defaults.usual, **stated)), found
 
 
 class CaseFileMetadata(Struct):
@@ -255,14 +253,14 @@ class CaseFileConfig(CaseSettings):
     parallel: bool | None = None
 
 
-class CasesFile(Struct):
-    metadata: CaseFileMetadata
-    test_cases: StatedCases
+class CasesFile(Struct, kw_only=True):
     schema_version: str | int | float | None = None
     eval_type: Literal["capability", "regression"] = "capability"
+    metadata: CaseFileMetadata
     config: CaseFileConfig | None = None
     grader: StatedGrader = ABSENT
     graders: list[StatedGrader] = field(default_factory=list)
+    test_cases: StatedCases
 
 
 def recognises_file(raw: dict[str, Json]) -> bool:
@@ -285,15 +283,15 @@ def read_file(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
         found += native.check_id(metadata.id, ("metadata", "id"))
         if metadata.description is not None:
             document.loading.descriptions[document.file] = metadata.description
-        defaults = replace(
-            defaults,
+        usual = replace(
+            defaults.usual,
             kind=stated.eval_type,
-            id_prefix=f"{metadata.id}/",
             category=metadata.category,
             tags=tuple(metadata.tags),
             criticality=metadata.criticality,
             skip=metadata.skip,
         )
+        defaults = replace(defaults, id_prefix=f"{metadata.id}/", usual=usual)
     file_graders = [raw["grader"]] if raw.get("grader") is not None else []
     file_graders += raw["graders"] if isinstance(raw.get("graders"), list) else []
     defaults = replace(defaults, graders=tuple(file_graders))

@@ -11,9 +11,9 @@ from baselinekit.files.text import decode
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.baselines import Source
-from baselinekit.model.evals import Case, Kind, Suite
-from baselinekit.model.grades import Grader, PassRule
-from baselinekit.model.recipes import Execution, Recipe, Seconds
+from baselinekit.model.evals import Case, Suite
+from baselinekit.model.grades import Grader
+from baselinekit.model.recipes import Execution, Recipe
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema import Parts, Schema
 from baselinekit.secrets.variables import escape_variables
@@ -21,11 +21,11 @@ from baselinekit.store import records
 from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.reading import find_repeated_ids
 from baselinekit.store.records import output_location
-from baselinekit.structs import Meta, MutableStruct, Struct, field, replace
+from baselinekit.structs import Meta, MutableStruct, NotEmpty, Struct, field, replace
 from baselinekit.suites import targets
-from baselinekit.suites.messages import USER, NamedFiles, has_role, read_messages, recipe_of
+from baselinekit.suites.messages import USER, NamedFiles, read_messages, recipe_of
 from baselinekit.suites.settings import NUMBERED, Settings
-from baselinekit.suites.targets import DEFAULT, Targets, TargetsFile, add_discovered_targets
+from baselinekit.suites.targets import DEFAULT, TargetName, Targets, add_discovered_targets
 
 Criticality = Literal["critical", "high", "medium", "low"]
 _SECONDS = Meta(gt=0, le=366 * 86_400, description="a number of seconds above 0, at most a year")
@@ -61,9 +61,10 @@ class Dialect(Struct):
 
 
 class Defaults(Struct):
-    """The settings of a case that states none itself. `target`: the operator's target; `execution`: the one
-    of the file or the suite; `targets`: the named targets; `judge`: the model that judges the answers of the
-    operator's target; `workers`: collects the limits of the named targets that are used."""
+    """The settings of a case that states none itself. `usual`: a case without question and graders; its
+    other facts belong to all cases; `target`: the operator's target; `execution`: the one of the file or the
+    suite; `targets`: the named targets; `judge`: the model that judges the answers of the operator's target;
+    `workers`: collects the limits of the named targets that are used."""
 
     root: str
     target: Execution | None = None
@@ -71,16 +72,7 @@ class Defaults(Struct):
     workers: list[int] = field(default_factory=list)
     judge: str | None = None
     execution: Execution | None = None
-    timeout: Seconds | None = None
-    retries: int = 0
-    parallel: bool = True
-    category: str | None = None
-    tags: tuple[str, ...] = ()
-    criticality: Criticality | None = None
-    skip: str | None = None
-    judge_after_failure: bool = True
-    pass_rule: PassRule = field(default_factory=PassRule)
-    kind: Kind = "capability"
+    usual: Case = Case("", Recipe(None, PromptExecution("prompt")), ())
     id_prefix: str = ""
     graders: tuple[Json, ...] = ()
     named_graders: Mapping[str, Grader] = field(default_factory=dict)
@@ -100,23 +92,11 @@ class Defaults(Struct):
         self, id: str, recipe: Recipe, graders: Sequence[Grader], tags: Sequence[str] = (), **stated: Any
     ) -> Case:
         """Return a case with what its file states; None leaves open what these settings decide."""
-        shared: dict[str, Any] = {name: getattr(self, name) for name in _SHARED_BY_CASES}
         own = {name: value for name, value in stated.items() if value is not None}
-        all_tags = tuple(dict.fromkeys((*self.tags, *tags)))
-        return Case(id, recipe, tuple(graders), tags=all_tags, **(shared | own))
+        all_tags = tuple(dict.fromkeys((*self.usual.tags, *tags)))
+        return replace(self.usual, id=id, recipe=recipe, graders=tuple(graders), tags=all_tags, **own)
 
 
-_SHARED_BY_CASES = (
-    "kind",
-    "category",
-    "criticality",
-    "timeout",
-    "retries",
-    "parallel",
-    "skip",
-    "judge_after_failure",
-    "pass_rule",
-)
 _OF_THE_CASE = ("system", "temperature", "max_tokens", "json", "parse", "collect", "checks", "scores")
 
 
@@ -127,15 +107,7 @@ BESIDE = ("baselines", "config", "fixtures", "results")
 """Folders below a named one that hold no evals: known outputs, graders and thresholds, files that cases name,
 and the output of runs."""
 
-_NOT_CASES = {
-    "ref": ("nothing", "a reference", "in a suite, write: $ref: ./cases.yaml"),
-    "eval_report": ("report", "the report of a run", "reports belong in results/"),
-    "format": ("report", "the result of a run", "results belong in results/"),
-    "human": ("nothing", "labels for a judge", "move them into config/, and name them there: calibration:"),
-    "tests": ("nothing", "an eval file of another tool", "AgentV 2.5 writes `evalcases` and `input`"),
-}
-"""Items that are not cases, by a key: the form, a description, and what to do."""
-
+_REPORT_KEYS = ("eval_report", "format")
 _KEYS_OF_CASES = ("test_cases", "input", "expected", "grader", "current", "baseline")
 NOT_A_CASE = "a case is a mapping with id, input, expected and grader"
 
@@ -185,14 +157,13 @@ def _recognise(raw: dict[str, Json], at: Path, dialects: Sequence[Dialect]) -> E
     for dialect in reversed(dialects):
         if dialect.recognises and dialect.recognises(raw):
             return EvalItem(dialect.name, at, raw)
-    for key, (form, description, hint) in _NOT_CASES.items():
-        if key in raw:
-            message = f"not a case: this looks like {description}"
-            return EvalItem(form, at, None, Problem("BK710", message, hint, at=at))
+    if any(key in raw for key in _REPORT_KEYS):
+        message, hint = "not a case: this looks like the report of a run", "reports belong in results/"
+        return EvalItem("report", at, None, Problem("BK710", message, hint, at=at))
     known = [*(dialect.wrapper for dialect in dialects if dialect.wrapper), *_KEYS_OF_CASES]
-    suggestions = [suggestion for key in raw if (suggestion := suggest(key, known))]
+    hint = next(filter(None, (suggest(key, known) for key in raw)), "")
     message = f"not a case: it has {', '.join(map(str, list(raw)[:5])) or 'nothing'}"
-    hint = suggestions[0] if suggestions else "a case has id, input, expected and grader"
+    hint = hint or "a case has id, input, expected and grader"
     return EvalItem("nothing", at, None, Problem("BK710", message, hint, at=at))
 
 
@@ -203,11 +174,10 @@ class Loading(MutableStruct):
     """A load of eval files. What it reads with: `fetch_file` reads a file named by the address of a git
     repository, `targets` are the named targets, `files` are all files to read, and the `discovered` ones
     among them were found in a folder, not named. What it has read, besides cases, suites and problems: the
-    limits of `workers` that targets state, `descriptions` and `rename_hints` (how to change its ids) by file,
-    the lists of targets found near eval files, and what a file beside a file of cases states for all of them
-    (`shared_facts`). And about suites: `open_suites` are those on the way to the current file, `references`
-    the files that suites refer to, with the top suite and the file of the first reference, and `defaults`
-    those of each suite for its cases."""
+    limits of `workers` that targets state, `descriptions` by file, and what a file beside a file of cases
+    states for all of them (`shared_facts`). And about suites: `open_suites` are those on the way to the
+    current file, `references` the files that suites refer to, with the top suite and the file of the first
+    reference, and `defaults` those of each suite for its cases."""
 
     root: str
     dialects: Sequence[Dialect]
@@ -220,9 +190,7 @@ class Loading(MutableStruct):
     problems: list[Problem] = field(default_factory=list)
     workers: list[int] = field(default_factory=list)
     descriptions: dict[str, str] = field(default_factory=dict)
-    rename_hints: dict[str, str] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
-    found_targets: dict[str, TargetsFile] = field(default_factory=dict)
     shared_facts: dict[str, Any] = field(default_factory=dict)
     open_suites: list[str] = field(default_factory=list)
     references: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -230,12 +198,7 @@ class Loading(MutableStruct):
 
     def all_problems(self) -> list[Problem]:
         """Return all problems, each once, as a suite may be read twice."""
-        repeated = []
-        for problem in find_repeated_ids(self.cases, self.root):
-            file = problem.place.file if problem.place else ""
-            if file in self.rename_hints and f"it is at {file}:" not in problem.hint:
-                problem = replace(problem, hint=f"{problem.hint}, or {self.rename_hints[file]}")
-            repeated.append(problem)
+        repeated = find_repeated_ids(self.cases, self.root)
         return list(dict.fromkeys([*self.settings.problems, *self.problems, *repeated]))
 
     def finish(self) -> None:
@@ -243,7 +206,7 @@ class Loading(MutableStruct):
         if problems := self.all_problems():
             raise error_for(problems)(*problems)
 
-    def file(self, file: str, defaults: Defaults, only_suite: bool = False) -> None:
+    def file(self, file: str, defaults: Defaults) -> None:
         """Read a whole file."""
         try:
             data = read(self.root, file)
@@ -265,20 +228,18 @@ class Loading(MutableStruct):
             document = EvalDocument(self, file, number, source)
             for item in items_of_document:
                 item = replace(item, form=form_of_lines) if item.form == "case" else item
-                problems.setdefault(number, []).extend(document.item(item, defaults, only_suite))
+                problems.setdefault(number, []).extend(document.item(item, defaults))
         self.problems += schema.place_problems(body, file, problems)
 
     def with_targets(self, file: str, defaults: Defaults) -> Defaults:
         """Return the defaults with the targets that this file can name, and the operator's choice."""
-        targets = add_discovered_targets(self.targets, self.root, file, self.found_targets)
+        targets = add_discovered_targets(self.targets, self.root, file)
         defaults = replace(defaults, targets=targets, workers=self.workers)
         if targets.chosen is None or targets.chosen == DEFAULT:
             return defaults
         target, problems = targets.find(targets.chosen)
         if target is None:
-            for problem in problems:
-                message = problem.message if problem.place else f"--target: {problem.message}"
-                self.problems.append(replace(problem, message=message))
+            self.problems += problems
             return defaults
         if target.workers is not None:
             self.workers.append(target.workers)
@@ -311,14 +272,11 @@ class EvalDocument(Struct):
     def source(self, at: Path, raw: dict[str, Json]) -> Source:
         return self.source_of(self.number, at, raw)
 
-    def item(self, item: EvalItem, defaults: Defaults, only_suite: bool = False) -> list[Problem]:
+    def item(self, item: EvalItem, defaults: Defaults) -> list[Problem]:
         """Read an item by its dialect. A report found among cases is skipped."""
         if item.problem is not None:
             is_skipped = item.form == "report" and self.file in self.loading.discovered
-            return [] if is_skipped and not only_suite else [item.problem]
-        if only_suite and item.form not in ("suite", "gate"):
-            message = "not a suite: it contains cases without `eval_suite:`"
-            return [Problem("BK710", message, f"run it as it is: baselinekit run {self.file}", at=item.at)]
+            return [] if is_skipped else [item.problem]
         dialect = next(dialect for dialect in self.loading.dialects if dialect.name == item.form)
         return dialect.read(item, self, defaults)
 
@@ -333,29 +291,36 @@ MESSAGES = "messages"
 """The type of an input that is a conversation."""
 
 
-class StatedInput(Struct):
-    """The `input:` of a case. `case`: the id that the target of a conversation gets, if it is another."""
+class TextInput(Struct):
+    """The `input:` of a case that is a text, or the path of a file with one."""
 
-    type: Json
-    content: Json
+    type: Literal["prompt", "file"]
+    content: str
+    context: Json = None
+
+
+class ConversationInput(Struct):
+    """Messages. `case`: the id that the target gets, if it is another than the case's own."""
+
+    type: Literal["messages"]
+    content: NotEmpty[Json]
     context: Json = None
     case: str = ""
 
 
-class TargetName(Struct):
-    """An `execution:` that names a target."""
+class OtherInput(Struct):
+    """An input that only one kind takes."""
 
-    target: str
+    type: str
+    content: Json
+    context: Json = None
 
 
-def execution(raw: Json, defaults: Defaults) -> tuple[Execution | None, list[Problem]]:
-    """Read an `execution:` by its type, or by the name of a target."""
-    if not isinstance(raw, dict) or raw.get("type") is not None or "target" not in raw:
-        return targets.read_execution(raw)
-    named, problems = schema.read_as(TargetName, raw)
-    if named is None:
-        return None, problems
-    target, problems = defaults.targets.find(named.target)
+def execution(stated: Any, defaults: Defaults) -> tuple[Execution | None, list[Problem]]:
+    """Return a stated execution, or the target that it names."""
+    if not isinstance(stated, TargetName):
+        return stated, []
+    target, problems = defaults.targets.find(stated.target)
     if target is None:
         return None, [schema.move_to_name(problem, ("target",)) for problem in problems]
     if target.workers is not None:
@@ -364,83 +329,61 @@ def execution(raw: Json, defaults: Defaults) -> tuple[Execution | None, list[Pro
 
 
 def recipe(raw: Json, own_target: Execution | None, defaults: Defaults, file: str) -> ReadRecipe:
-    """Return the recipe of a case, or the problems of its input. `own_target`: the case's own target. A text,
-    or one named `text` or `content`, is a prompt."""
-    if isinstance(raw, list) or has_role(raw):
-        found = "a list" if isinstance(raw, list) else "a message"
-        hint = "write messages as {type: messages, content: […]}"
-        return None, [Problem("BK105", f"expected a mapping with `type`, found {found}", hint)]
+    """Return the recipe of a case, or the problems of its input. `own_target`: the case's own target. A text
+    is a prompt."""
     if isinstance(raw, str):
         raw = {"content": raw}
-    if isinstance(raw, dict) and "text" in raw and "content" not in raw:
-        raw = {("content" if name == "text" else name): value for name, value in raw.items()}
     if isinstance(raw, dict) and isinstance(raw.get("content"), str):
         raw = {"type": "prompt", **raw}
-    stated, problems = schema.read_as(StatedInput, raw)
-    type = raw.get("type", "prompt") if isinstance(raw, dict) else "prompt"
+    type = raw.get("type") if isinstance(raw, dict) else "prompt"
     if not isinstance(type, str) or type not in INPUTS:
         message = f"expected one of {', '.join(INPUTS)}, found {schema.describe_value(type)}"
-        problems.insert(0, Problem("BK105", message, suggest(str(type), INPUTS), at=("type",)))
-    elif stated is not None and stated.case and type != MESSAGES:
-        message = f"`case` has no effect on `type: {type}`"
-        problems.append(Problem("BK108", message, "leave it out", at=("case",)))
-    if stated is None or problems:
+        return None, [Problem("BK105", message, suggest(str(type), INPUTS), at=("type",))]
+    stated, problems = schema.read_as(INPUTS[type], raw)
+    if stated is None:
         return None, problems
-    read_input = _read_input_of_kind if type in _KINDS_BY_INPUT else _read_text_or_messages
-    made, problems = read_input(stated, own_target, defaults, file)
+    made, problems = _READERS[INPUTS[type]](stated, own_target, defaults, file)
     if made is None or problems:
-        return None, problems
+        return None, schema.prefix_paths(problems, ("content",))
     for problem in kind_of(made).check(made):  # the recipe's input is the content in the file
         at = problem.at or ()
         problems.append(replace(problem, at=("content", *at[2:]) if at[:2] == ("current", "input") else ()))
     return (None if problems else made), problems
 
 
-_CONTENTS: dict[Json, tuple[type, str]] = {
-    "prompt": (str, "a text"),
-    "file": (str, "the path of a file"),
-    MESSAGES: (list, "a list of messages"),
-}
-
-
-def _read_text_or_messages(
-    stated: StatedInput, own_target: Execution | None, defaults: Defaults, file: str
+def _read_conversation(
+    stated: ConversationInput, own_target: Execution | None, defaults: Defaults, file: str
 ) -> ReadRecipe:
-    """Read a question as a text, the text of a file, or a conversation. The last two are taken literally: no
-    `{{name}}` in them is a variable."""
-    content: Any = stated.content
-    target = defaults.target_for(own_target)
-    wanted, description = _CONTENTS[stated.type]
-    if not isinstance(content, wanted):
-        message = f"expected {description}, found {schema.describe_value(content)}"
-        return None, [Problem("BK105", message, at=("content",))]
-    if stated.type == MESSAGES:
-        files = NamedFiles.of(defaults.root, file)
-        messages, problems = read_messages(content, USER, files)
-        made = None
-        if not problems:
-            made, problems = recipe_of(messages, files, target, stated.case)
-        return made, schema.prefix_paths(problems, ("content",))
+    """Read a question that is a conversation. No `{{name}}` in it is a variable."""
+    files = NamedFiles.of(defaults.root, file)
+    messages, problems = read_messages(stated.content, USER, files)
+    if problems:
+        return None, problems
+    return recipe_of(messages, files, defaults.target_for(own_target), stated.case)
+
+
+def _read_text(stated: TextInput, own_target: Execution | None, defaults: Defaults, file: str) -> ReadRecipe:
+    """Read a question as a text, or the text of a file, in which no `{{name}}` is a variable."""
+    content, target = stated.content, defaults.target_for(own_target)
     if stated.type == "file":
         try:
-            content = escape_variables(_text_of_file(defaults.root, file, str(content)))
+            content = escape_variables(_text_of_file(defaults.root, file, content))
         except BaselinekitError as error:
-            return None, [schema.move_to_name(problem, ("content",)) for problem in error.problems]
+            return None, [schema.move_to_name(problem, ()) for problem in error.problems]
     question = KINDS[target.type].input_of_text(content, stated.context)
     if question is not None:
         return Recipe(question, target), []
     message = f"a {stated.type} is for a model or a skill, not for {target.type}"
-    return None, [Problem("BK715", message, "`execution: {type: skill, skill_name: …}`", at=("type",))]
+    return None, [Problem("BK715", message, "`execution: {type: skill, skill_name: …}`", at=())]
 
 
 def _read_input_of_kind(
-    stated: StatedInput, own_target: Execution | None, defaults: Defaults, file: str
+    stated: OtherInput, own_target: Execution | None, defaults: Defaults, file: str
 ) -> ReadRecipe:
     """Read an input that only one kind takes. A request or a program is sent as it is, whatever the target of
     the others; a case that names a target of another kind is wrong."""
     kind, target = _KINDS_BY_INPUT[stated.type], defaults.target_for(own_target)
     question, problems = kind.input_of_case(stated.content, stated.context)
-    problems = schema.prefix_paths(problems, ("content",))
     is_own_usable = own_target is not None and own_target.type == kind.name
     if target.type != kind.name and not kind.names_target and (own_target is None or is_own_usable):
         target = own_target or kind.execution(kind.name)
@@ -448,7 +391,7 @@ def _read_input_of_kind(
         message = f"an input of `type: {stated.type}` cannot be sent to an execution of `type: {target.type}`"
         settings = ", ".join(filter(None, (f"type: {kind.name}", kind.names_target)))
         hint = f"`--target` needs `type: {kind.name}`" if is_own_usable else f"`execution: {{{settings}}}`"
-        problems.append(Problem("BK715", message, hint, at=("type",)))
+        problems.append(Problem("BK715", message, hint, at=()))
     return (None if problems else Recipe(question, target)), problems
 
 
@@ -462,13 +405,32 @@ def _text_of_file(root: str, file: str, name: str) -> str:
 
 
 _KINDS_BY_INPUT = {kind.eval_input: kind for kind in KINDS.values() if kind.eval_input}
-INPUTS: dict[str, Mapping[str, Any]] = {
-    "prompt": {"type": "string"},
-    "file": {"type": "string", "description": "The path of a file, from the folder of this one."},
-    MESSAGES: {"type": "array", "minItems": 1, "items": {"type": "object", "required": ["role"]}},
-    **{name: kind.eval_content for name, kind in _KINDS_BY_INPUT.items()},
+INPUTS: dict[str, type[Struct]] = {
+    "prompt": TextInput,
+    "file": TextInput,
+    MESSAGES: ConversationInput,
+    **dict.fromkeys(_KINDS_BY_INPUT, OtherInput),
 }
-"""The types of an input, each with the JSON Schema of its content."""
+"""The types of an input, each with its form."""
+
+_READERS: dict[type[Struct], Callable[[Any, Execution | None, Defaults, str], ReadRecipe]] = {
+    TextInput: _read_text,
+    ConversationInput: _read_conversation,
+    OtherInput: _read_input_of_kind,
+}
+
+
+def add_inputs(parts: Parts) -> None:
+    """Add the schemas of inputs. Those of one kind get the schema of its content."""
+    schema.add_part(parts, "TextInput", TextInput)
+    schema.add_part(parts, "ConversationInput", ConversationInput)
+    for name, kind in _KINDS_BY_INPUT.items():
+        content = {**kind.eval_content}
+        schema.add_part(parts, f"Asked_{name}", OtherInput, type={"const": name}, content=content)
+    text = {"type": "string"}
+    names = ("TextInput", "ConversationInput", *(f"Asked_{name}" for name in _KINDS_BY_INPUT))
+    bare = schema.closed_object({"content": text, "context": {}}, 1)
+    parts["Input"] = {"anyOf": [text, bare, *map(schema.ref, names)]}
 
 
 # Ids and names that are unique in a file.

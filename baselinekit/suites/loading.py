@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from baselinekit.clients.programs.gitfiles import FetchedFile
-from baselinekit.errors import BaselinekitError, Problem
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.recipes import Execution
 from baselinekit.store import records
@@ -82,8 +82,11 @@ def is_foreign(root: str, file: str) -> bool:
 def load_suite(file: str, root: str, fetch: FetchFile | None = None, targets: Targets = NO_TARGETS) -> Suite:
     """Return a suite with all its cases."""
     loading = Loading(root, DIALECTS, fetch, targets)
-    loading.file(file, Defaults(root), only_suite=True)
+    loading.file(file, Defaults(root))
     loading.finish()
+    if not loading.suites:
+        hint = f"run it as it is: baselinekit run {file}"
+        raise InvalidInput(Problem("BK710", "not a suite: it has no `eval_suite:`", hint, Place(file)))
     return _with_cases(loading.suites[0], loading)
 
 

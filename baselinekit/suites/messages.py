@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Literal, get_args
 
 from baselinekit.clients.programs.gitfiles import FetchedFile, is_remote
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.kinds.messages import is_parts
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
@@ -56,7 +56,6 @@ class NamedFiles(MutableStruct):
     fetch: Callable[[str], FetchedFile] | None = None
     guidelines: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    parts: dict[str, dict[str, Json]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, root: str, file: str, fetch: Callable[[str], FetchedFile] | None = None) -> "NamedFiles":
@@ -88,28 +87,21 @@ class NamedFiles(MutableStruct):
             if is_there(resolve(self.root, path)):
                 return path
         kind = "file" if is_there is os.path.isfile else "folder"
-        hint = ""
-        for path in paths:
-            folder = os.path.join(self.root, posixpath.dirname(path))
-            names = os.listdir(folder) if os.path.isdir(folder) else []
-            near = [name for name in names if is_there(os.path.join(folder, name))]
-            hint = hint or suggest(posixpath.basename(path), near)
         message = f"there is no {kind} {name!r}: looked for {', '.join(paths)}"
-        raise InvalidInput(Problem("BK782", message, hint or "check the name"))
+        raise InvalidInput(Problem("BK782", message, "check the name"))
 
     def part(self, name: str) -> dict[str, Json]:
         """Return a file, by its path or address, as a part of a message: with its text, unless it is none."""
-        if name not in self.parts:
-            if self.fetch is not None and is_remote(name):
-                fetched = self.fetch(name)
-                path, data = fetched.path, fetched.data
-            else:
-                found = self.find(name)
-                path, data = os.path.join(self.root, found), read(self.root, found, MAX_OUTPUT_BYTES)
-            part = self.parts[name] = {"type": "file", "value": name, "path": path}
-            with suppress(UnicodeDecodeError):
-                part["text"] = data.decode("utf-8-sig").replace("\r\n", "\n")
-        return self.parts[name]
+        if self.fetch is not None and is_remote(name):
+            fetched = self.fetch(name)
+            path, data = fetched.path, fetched.data
+        else:
+            found = self.find(name)
+            path, data = os.path.join(self.root, found), read(self.root, found, MAX_OUTPUT_BYTES)
+        part: dict[str, Json] = {"type": "file", "value": name, "path": path}
+        with suppress(UnicodeDecodeError):
+            part["text"] = data.decode("utf-8-sig").replace("\r\n", "\n")
+        return part
 
     def split(self, messages: Sequence[TraceMessage]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the files in messages that are guidelines, and all others, by their absolute paths, each
@@ -175,16 +167,14 @@ class StatedPart(Struct):
 def read_messages(raw: Json, role: Role, files: NamedFiles) -> tuple[Messages, list[Problem]]:
     """Read a question (`role`: user) or an expected answer (assistant) as messages: messages are taken as
     they are, any other value is the content of a message. Problems have paths below it."""
-    if isinstance(raw, list) and any(map(has_role, raw)):
+    items = raw if isinstance(raw, list) else [raw]
+    if any(map(has_role, items)):
         messages: list[TraceMessage] = []
         problems = Mistakes()
-        for number, item in enumerate(raw):
-            message = problems.take(_read_message(item, files), number)
+        for number, item in enumerate(items):
+            message = problems.take(_read_message(item, files), *((number,) if items is raw else ()))
             messages += [message] if message else []
         return tuple(messages), problems
-    if has_role(raw) and raw["role"] in ROLES and raw.keys() <= {*StatedMessage.__struct_fields__}:
-        message, found = _read_message(raw, files)
-        return ((message,) if message else ()), found
     if raw == [] or (role == USER and not isinstance(raw, str | dict) and not is_parts(raw)):
         hint = "put a text in quotes; a message is {role: user, content: …}"
         text = f"expected a text, a mapping or a list of messages, found {describe_value(raw)}"
@@ -236,12 +226,9 @@ def _read_content(raw: Json, files: NamedFiles, of_message: bool = False) -> tup
 
 def _are_parts(raw: Json, of_message: bool) -> bool:
     """Whether a content is meant as a list of texts and files, even if one of them is not valid."""
-    if not isinstance(raw, list) or not raw:
-        return False
-    mappings = [item for item in raw if isinstance(item, dict)]
-    is_typed = any(item.get("type") in ("text", "file") and "value" in item for item in mappings)
-    has_form = mappings == raw and all(item.keys() == {"type", "value"} for item in mappings)
-    return is_parts(raw) or is_typed or (of_message and has_form)
+    items = raw if isinstance(raw, list) else []
+    types = [item.get("type") for item in items if isinstance(item, dict) and "value" in item]
+    return is_parts(raw) or any(of_message or type in ("text", "file") for type in types)
 
 
 def recipe_of(messages: Messages, files: NamedFiles, target: Execution, case: str) -> Read[Recipe]:

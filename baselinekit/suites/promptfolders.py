@@ -21,7 +21,6 @@ _YAML = (".yml", ".yaml")
 _HOLDS_CASES = lazy_pattern(rb"^(?:\xef\xbb\xbf)?(?:cases|triggering)[ \t]*:", re.MULTILINE)
 _HOLDS_CASE_LINES = lazy_pattern(rb'"(?:expected_outcome|input_messages)"[ \t]*:')
 _MAX_BYTES_SCANNED = 100_000
-MOST_FOLDERS = 20_000
 _SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", "venv", "site-packages"))
 
 
@@ -109,11 +108,10 @@ def is_below(file: str, folders: Collection[str]) -> bool:
 # Where prompt folders are: a bounded walk that follows no links.
 
 
-def folders_below(root: str, paths: Sequence[str], most: int = MOST_FOLDERS) -> list[str]:
+def folders_below(root: str, paths: Sequence[str]) -> list[str]:
     """Return the prompt folders at and below these paths, each once, relative to the root. For a file, its
     folder counts if it is a prompt folder."""
     folders: dict[str, None] = {}
-    visited = 0
     for path in paths:
         full = os.path.join(root, path)
         if not os.path.isdir(full):
@@ -121,10 +119,6 @@ def folders_below(root: str, paths: Sequence[str], most: int = MOST_FOLDERS) -> 
             if project.is_prompt_folder(_names_in_folder(root, parent)):
                 folders[parent] = None
         for folder, subfolders, names in os.walk(full):
-            visited += 1
-            if visited > most:
-                message = f"more than {most:,} folders to look for prompts in"
-                raise InvalidInput(Problem("BK755", message, "name the prompt's folder by its path"))
             subfolders[:] = sorted(one for one in subfolders if one[0] != "." and one not in _SKIPPED_FOLDERS)
             if project.is_prompt_folder(names):
                 name = project.name_in_project(root, folder)
@@ -133,10 +127,8 @@ def folders_below(root: str, paths: Sequence[str], most: int = MOST_FOLDERS) -> 
 
 
 def find_folder(root: str, name: str) -> str | None:
-    """Return the prompt folder of the project with this id or, if there is none, this alias."""
-    names = [(folder, *_names_of(root, folder)) for folder in folders_below(root, [""])]
-    matches = [folder for folder, id, _ in names if name == id]
-    matches = matches or [folder for folder, _, aliases in names if name in aliases]
+    """Return the prompt folder of the project with this id or alias, if there is one."""
+    matches = names_of_all(root).get(name, [])
     if len(matches) > 1:
         message = f"{len(matches)} prompts are called {name!r}: {', '.join(matches)}"
         raise InvalidInput(Problem("BK755", message, "name the folder by its path, and rename one of them"))
@@ -144,25 +136,20 @@ def find_folder(root: str, name: str) -> str | None:
 
 
 def names_of_all(root: str) -> dict[str, list[str]]:
-    """Return all ids and aliases of the project, each with its folders."""
+    """Return all ids and aliases of the project, each with its folders. A folder without an id has its own
+    name as its id."""
     names: dict[str, list[str]] = {}
     for folder in folders_below(root, [""]):
-        id, aliases = _names_of(root, folder)
-        for name in dict.fromkeys((id, *aliases)):
+        file, raw = first_existing(root, folder, project.METAS), {}
+        if file is not None:
+            with suppress(BaselinekitError):
+                _, documents = load_documents(root, file)
+                raw = documents[0] if documents and isinstance(documents[0], dict) else {}
+        id, aliases = raw.get("id") or name_of(root, folder), raw.get("aliases")
+        stated = [id, *(aliases if isinstance(aliases, list) else ())]
+        for name in dict.fromkeys(name for name in stated if isinstance(name, str)):
             names.setdefault(name, []).append(folder)
     return names
-
-
-def _names_of(root: str, folder: str) -> tuple[str, list[str]]:
-    """Return the id of a folder, which is its name if it states none, and its aliases."""
-    file, raw = first_existing(root, folder, project.METAS), {}
-    if file is not None:
-        with suppress(BaselinekitError):
-            _, documents = load_documents(root, file)
-            raw = documents[0] if documents and isinstance(documents[0], dict) else {}
-    id, aliases = raw.get("id"), raw.get("aliases")
-    aliases = [alias for alias in aliases if isinstance(alias, str)] if isinstance(aliases, list) else []
-    return id if isinstance(id, str) and id else name_of(root, folder), aliases
 
 
 def name_of(root: str, folder: str) -> str:
@@ -211,14 +198,11 @@ def _as_sentence(text: str) -> str:
 
 
 def _flaws(name: str, description: str) -> Iterator[Problem]:
-    message = f"the id {name!r} cannot name a skill"
-    if not _NAME.fullmatch(name):
-        hint = "a skill's name has lower-case letters, digits and single hyphens: rename the folder"
-        yield Problem("BK772", message, hint, at=("id",))
-    elif len(name) > _LONGEST_NAME:
-        hint = f"a skill's name has at most {_LONGEST_NAME} characters, and this one {len(name)}"
-        yield Problem("BK772", message, hint, at=("id",))
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        hint = f"lower-case letters, digits and single hyphens, {_LONGEST_NAME} at most: rename the folder"
+        yield Problem("BK772", f"the id {name!r} cannot name a skill", hint, at=("id",))
     for word in (word for word in RESERVED if word in name.lower()):
+        message = f"the id {name!r} cannot name a skill"
         yield Problem("BK772", message, f"a skill's name may not contain {word!r}", at=("id",))
     at, size = ("description",), len(description)
     if not description:

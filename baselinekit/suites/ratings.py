@@ -20,15 +20,11 @@ from baselinekit.store.project import read
 from baselinekit.structs import Struct, asdict, convert, fields, plain, replace
 from baselinekit.suites.settings import load_documents
 from baselinekit.values.equality import canonical
-from baselinekit.values.texts import mask_and_clip, no_mask
 
 FORMAT = "baselinekit.ratings/1"
 FOLDER = os.path.join(atomic.STATE_FOLDER, "ratings")
 _EXTRA_DEPTH = 6
 """Levels of nesting that a file of ratings adds around an output."""
-
-_LONGEST_NAME = 100
-_LONGEST_NOTE = 10_000
 
 
 class RatingsFile(Struct):
@@ -160,9 +156,8 @@ def check_rater(name: str) -> str:
     name = " ".join(name.split())
     if not name:
         raise InvalidInput(Problem("BK744", "it is not known who rates", "add --as NAME"))
-    if len(name) > _LONGEST_NAME or not name.isprintable():
-        quoted = mask_and_clip(name, _LONGEST_NAME, no_mask, counted=False)
-        raise InvalidInput(Problem("BK744", f"{quoted!r} is not a name", "as in --as ada"))
+    if not name.isprintable():
+        raise InvalidInput(Problem("BK744", f"{name!r} is not a name", "as in --as ada"))
     return name
 
 
@@ -170,9 +165,6 @@ def with_rating(item: RatingItem, rating: Rating, again: bool = False) -> Rating
     """Return the item with one rating more; InvalidInput where it cannot be added."""
     value = checked_rating(rating.value, item.method.rating_scale, len(item.shown.items))
     rating = replace(rating, rater=check_rater(rating.rater), value=value)
-    if len(rating.note) > _LONGEST_NOTE:
-        message = f"the note has {len(rating.note):,} characters"
-        raise InvalidInput(Problem("BK744", message, f"at most {_LONGEST_NOTE:,}"))
     who, most = same_person(rating.rater), item.method.evaluators.max_allowed
     is_repeated = item.rated_by(rating.rater)
     if is_repeated and not again:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from baselinekit import schema
 from baselinekit.clients.trust import check_inside, follow_links
-from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused, suggest
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.files.languages import SUFFIXES, language
 from baselinekit.files.text import decode
 from baselinekit.graders.base import GraderType, ReadConfig
@@ -19,7 +19,7 @@ from baselinekit.graders.composite import with_unique_names
 from baselinekit.graders.graders import GRADERS, Graders, files_of, with_parts
 from baselinekit.kinds.files import link_at
 from baselinekit.lazy import lazy_pattern
-from baselinekit.metrics import PRESETS, metric_name
+from baselinekit.metrics import PRESETS, canonical_metric
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json, Path
@@ -57,12 +57,12 @@ class GraderContext(Struct):
         return next((row for row in self.graders.values() if row.expectation == kind), None)
 
 
-class InlineGrader(Struct):
+class InlineGrader(Struct, kw_only=True):
     """A grader described inline."""
 
     type: Literal["code", "model", "human"]
-    config: dict[str, Json] = field(default_factory=dict)
     name: str | None = None
+    config: dict[str, Json] = field(default_factory=dict)
     weight: Weight = 1
     required: bool | None = None
 
@@ -104,8 +104,7 @@ def read_grader(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | Non
     """Read a grader. None without a problem means that the expectation states all of it."""
     if isinstance(raw, str) or (isinstance(raw, dict) and "ref" in raw):
         return _read_named({"ref": raw} if isinstance(raw, str) else raw, at, given)
-    raw, problems = _move_into_config(raw, given)
-    found, method = Mistakes(problems), None
+    found, method = Mistakes(), None
     stated = found.take(schema.read_right_keys(InlineGrader, raw))
     if stated is not None and isinstance(raw.get("config", {}), dict):
         method = found.take(_read_config(stated.type, stated.config, given, (*at, "config")), "config")
@@ -119,33 +118,14 @@ def read_grader(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | Non
     return Grader(name, stated.type, method, weight, required, at, says_required=says_required), []
 
 
-def _move_into_config(raw: Json, given: GraderContext) -> tuple[Json, list[Problem]]:
-    """Return the grader with misplaced keys moved into its config, and the problems of those keys."""
-    config = raw.get("config", {}) if isinstance(raw, dict) else None
-    if not isinstance(config, dict):
-        return raw, []
-    rows = [row for row in given.graders.values() if row.method or row.kind != "code"]
-    rows = [row for row in rows if row.kind == raw.get("type")] or rows
-    keys = {"method"}.union(*(row.schema.__struct_fields__ for row in rows))
-    keys -= {*InlineGrader.__struct_fields__}
-    moved = {key: value for key, value in raw.items() if key in keys}
-    problems = [
-        Problem("BK103", f"{key!r} is beside the grader's config", f"move it in there: {key}", at=(key,))
-        for key in moved
-    ]
-    others = {key: value for key, value in raw.items() if key not in moved}
-    return ({**others, "config": {**moved, **config}} if moved else raw), problems
-
-
 def _read_named(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | None, list[Problem]]:
     reference, problems = schema.read_as(NamedGrader, raw)
     if reference is None:
         return None, schema.prefix_paths(problems, at)
     if reference.ref not in given.named:
-        known_names = sorted(given.named)
-        hint = given.as_method(reference.ref) or suggest(reference.ref, known_names)
-        hint = hint or (f"there are {', '.join(known_names)}" if known_names else "")
-        hint = hint or "describe it in config/graders.yaml, beside the suite"
+        known = f"there are {', '.join(sorted(given.named))}" if given.named else ""
+        hint = known or "describe it in config/graders.yaml, beside the suite"
+        hint = given.as_method(reference.ref) or hint
         return None, [Problem("BK713", f"there is no grader {reference.ref!r}", hint, at=at)]
     grader = given.named[reference.ref]
     weight = grader.weight if reference.weight is None else float(reference.weight)
@@ -172,13 +152,10 @@ def _read_config(kind: str, config: dict[str, Json], given: GraderContext, at: P
             if not settings:
                 return None, []
             row = None
-    if row is None and stated is None:
-        return None, [Problem("BK712", "the grader has no method", f"one of {', '.join(methods)}", at=())]
     if row is None:
-        usual = "" if kind == "code" else f"; without a method it is a {kind} grader"
-        hint = given.as_method(stated) or suggest(str(stated), methods)
-        hint = hint or f"one of {', '.join(methods)}{usual}"
-        return None, [Problem("BK712", f"there is no method {stated!r}", hint, at=("method",))]
+        message = "the grader has no method" if stated is None else f"there is no method {stated!r}"
+        hint = given.as_method(stated) or f"one of {', '.join(methods)}"
+        return None, [Problem("BK712", message, hint, at=() if stated is None else ("method",))]
     method, problems = row.read_config(settings)
     if method is None or row.compose is None:
         return method, problems
@@ -202,52 +179,44 @@ LATEST = "latest"
 _DAY = lazy_pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-def check_days(folder: str, root: str) -> None:
-    """Refuse a folder with a day that is a link out of the root: a checkout can contain one."""
-    with suppress(OSError), os.scandir(folder) as scan:
-        for entry in scan:
-            if entry.is_symlink() and _DAY.fullmatch(entry.name):
-                check_link(entry.path, root)
-
-
 def check_link(path: str, root: str) -> None:
     check_inside(os.path.realpath(root), os.path.realpath(path), os.path.relpath(path, root))
 
 
-def write_reports(folder: str, started: str, texts: dict[str, str], root: str) -> tuple[list[str], str]:
-    """Write the reports of a run, given by their endings. Return the files, and why `latest` was not updated,
-    or "". Of two runs in the same second, the later one gets a number."""
+def write_reports(
+    root: str, suite: str, output_dir: str | None, started: str, texts: Mapping[str, str]
+) -> tuple[list[str], str]:
+    """Write the reports of a run of a suite, given by their endings. Return the files, and why `latest` was
+    not updated, or "". Of two runs in the same second, the later one gets a number."""
     if not texts:
         return [], ""
+    folder, inside = results_of(root, suite, output_dir), root_of(root, suite)
     day, time = started[:10], started[11:19].replace(":", "")
-    check_link(os.path.join(folder, day), root)
+    check_link(os.path.join(folder, day), inside)
     for number in range(1, 1000):
         path = os.path.join(folder, day, f"run-{time}" + (f"-{number}" if number > 1 else ""))
         if not any(os.path.lexists(path + ending) for ending in texts):
             break
     for ending, text in texts.items():
         write_text(path + ending, text)
-    try:
-        _point_latest(folder, day, root)
-    except NotRecorded as error:
-        return [path + ending for ending in texts], str(error.problems[0])
-    return [path + ending for ending in texts], ""
+    return [path + ending for ending in texts], _point_latest(folder, day, inside)
 
 
-def _point_latest(folder: str, day: str, root: str) -> None:
-    """Make `latest` link to the day. It is only replaced if it links to a day."""
+def _point_latest(folder: str, day: str, root: str) -> str:
+    """Make `latest` link to the day. If it is something else than such a link, return why it stays."""
     latest, temporary = os.path.join(folder, LATEST), os.path.join(folder, f".{LATEST}-{os.getpid()}")
     if os.path.lexists(latest) and not (os.path.islink(latest) and _DAY.fullmatch(os.readlink(latest))):
         message = f"{os.path.relpath(latest, root)} was not made by baselinekit, and stays as it is"
         hint = "move it away, or name another folder: reporting.output_dir"
-        raise NotRecorded(Problem("BK120", message, hint))
+        return str(Problem("BK120", message, hint))
     try:
         os.symlink(day, temporary)
         os.replace(temporary, latest)
     except OSError as error:
         with suppress(OSError):
             os.unlink(temporary)
-        raise NotRecorded(cannot_write(latest, error)) from None
+        return str(cannot_write(latest, error))
+    return ""
 
 
 # The `config/` folder next to a suite, and the paths that eval files name.
@@ -257,7 +226,6 @@ NUMBERED = frozenset({"labels", "score_ranges"})
 """Mappings whose keys are numbers: the labels of a rating scale, the ranges of a rubric."""
 
 MAIN_SUITE = "eval-suite"
-_RATE_METRICS = ("pass_rate", "score")
 
 
 class Settings(MutableStruct):
@@ -302,15 +270,14 @@ class Settings(MutableStruct):
         except BaselinekitError as error:
             self.problems += [problem.placed(Place(path)) for problem in error.problems]
             return "", (), {}
-        stated = [document for document in documents if document is not None] or [{}]
-        raw, at = stated[0], tuple[str, ...]()
+        stated = [document for document in documents if document is not None]
+        raw, at = stated[0] if len(stated) == 1 else stated or {}, tuple[str, ...]()
         if isinstance(raw, dict) and raw.keys() == {wrapper}:
             raw, at = raw[wrapper], (wrapper,)
-        if isinstance(raw, dict) and len(stated) == 1:
+        if isinstance(raw, dict):
             return body, at, raw
-        found = "several documents" if len(stated) > 1 else schema.describe_value(raw)
-        hint = "a mapping of names to their meaning"
-        self.problems.append(Problem("BK717", f"expected a mapping, found {found}", hint, Place(path, 1, 1)))
+        message = f"expected a mapping of names, found {schema.describe_value(raw)}"
+        self.problems.append(Problem("BK717", message, place=Place(path, 1, 1)))
         return body, at, {}
 
 
@@ -318,20 +285,19 @@ def _add_thresholds(thresholds: dict[str, float], entries: Mapping[str, Json], a
     """Add the thresholds of metrics; those of a preset first, which others override."""
     problems = []
     for name, raw in sorted(entries.items(), key=lambda entry: entry[0] != "preset"):
-        metric = metric_name(name)
+        metric = canonical_metric(name)
         message = hint = ""
-        if name == "preset" and isinstance(raw, str) and raw.lower() in PRESETS:
-            thresholds |= PRESETS[raw.lower()]
-        elif name == "preset":
-            message = f"there is no preset {raw!r}"
-            hint = suggest(str(raw).lower(), PRESETS) or f"one of {', '.join(PRESETS)}"
-        elif metric is None and name not in _RATE_METRICS:
+        if name == "preset":
+            thresholds |= PRESETS.get(str(raw).lower(), {})
+            if str(raw).lower() not in PRESETS:
+                message, hint = f"there is no preset {raw!r}", f"one of {', '.join(PRESETS)}"
+        elif metric is None:
             message = f"there is no metric {name!r}"
-            hint = suggest(name, _RATE_METRICS) or "such as pass@1, pass^3, pass_rate or `preset: production`"
+            hint = "such as pass@1, pass^3, pass_rate or `preset: production`"
         elif isinstance(raw, bool) or not isinstance(raw, int | float) or not 0 <= raw <= 1:
             message, hint = f"the lowest value is {schema.describe_value(raw)}", "a number from 0 to 1"
         else:
-            thresholds[f"pass{metric[0]}{metric[1]}" if metric else name] = float(raw)
+            thresholds[metric] = float(raw)
         if message:
             problems.append(Problem("BK717", message, hint, at=(*at, name)))
     return problems
@@ -365,7 +331,7 @@ _FORBIDDEN_FOLDERS = (".git", ".github", ".baselinekit")
 def resolve_named(root: str, file: str, name: str) -> str:
     """Return the path that a file names, relative to the root. A path that leads out is refused. The root of
     a file that the operator named outside of the project is its own folder."""
-    if name.split("/")[0].startswith("~"):
+    if name.startswith("~"):
         hint = "state a path inside the project; ./~ is a folder of that name"
         raise Refused(Problem("BK404", f"{name} leads into a home folder", hint))
     folder, path = output_location(root, file, name)
@@ -401,12 +367,11 @@ def check_grader_paths(root: str, case: Case) -> list[Problem]:
 
 def results_of(root: str, suite: str, output_dir: str | None) -> str:
     """Return the folder of a suite's reports. Refused outside of the project, in folders of git, its host or
-    our own state, and if the folder contains a link out."""
+    our own state."""
     path = resolve_named(root, suite, output_dir or "results")
     folder = os.path.join(root, path)
     if is_forbidden_folder(os.path.relpath(os.path.realpath(folder), os.path.realpath(root))):
         raise Refused(Problem("BK404", f"{path} is not a place for reports", "put them in a separate folder"))
-    check_days(folder, root_of(root, suite))
     return folder
 
 

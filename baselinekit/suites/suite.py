@@ -3,19 +3,18 @@ gates that name a suite, `phase:` and `eval_trigger:` of a project's plan."""
 
 import os
 import posixpath
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from baselinekit import schema
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, suggest
-from baselinekit.metrics import metric_name
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
+from baselinekit.metrics import RATE, canonical_metric
 from baselinekit.model.evals import Gate, Reporting, Suite, SuiteConfig
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.schema import Mistakes, Parts, Schema, add_part, closed_object, prefix_paths, ref
+from baselinekit.schema import Mistakes, Parts, Schema, add_part, prefix_paths, ref
 from baselinekit.store import records
 from baselinekit.store.project import name_in_project, read, resolve
-from baselinekit.structs import AtLeastOne, Meta, Struct, ZeroToOne, field, replace
+from baselinekit.structs import AtLeastOne, Meta, NotBlank, Struct, ZeroToOne, field, replace
 from baselinekit.suites import dialect, settings
 from baselinekit.suites.capability import CaseSettings, read_settings
 from baselinekit.suites.dialect import CaseTimeLimit, Defaults, EvalDocument, EvalItem, Loading, Retries
@@ -23,7 +22,7 @@ from baselinekit.suites.promptfolders import eval_files
 
 WRAPPER = "eval_suite"
 REF = "$ref"
-_ENTRY = {"anyOf": [closed_object({REF: {"type": "string"}}, 1), *map(ref, ("Case", "CasesFile", "Record"))]}
+_ENTRY = {"anyOf": [*map(ref, ("Reference", "Case", "CasesFile", "Record"))]}
 _THRESHOLD = {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"type": "string"}]}
 _THRESHOLDS = {"anyOf": [{"type": "object", "additionalProperties": _THRESHOLD}, {"type": "string"}]}
 
@@ -49,8 +48,15 @@ class StatedSuite(Struct):
     thresholds: Annotated[Json, Meta(extra_json_schema=_THRESHOLDS)] = ABSENT
 
 
+class Reference(Struct):
+    """An entry of `evals:` that names a file, or a folder."""
+
+    ref: NotBlank = field(name=REF)
+
+
 def add_schema(parts: Parts) -> list[Schema]:
     add_part(parts, "Suite", StatedSuite)
+    add_part(parts, "Reference", Reference)
     return [ref("Suite")]
 
 
@@ -62,20 +68,14 @@ def read_suite(
     stated = found.take(schema.read_right_keys(StatedSuite, raw))
     suite_config = SuiteConfig()
     if isinstance(raw, dict) and raw.get("config") is not None:
-        defaults = replace(defaults, timeout=None)
         config, defaults, problems = read_settings(SuiteFileConfig, raw["config"], defaults)
         found += prefix_paths(problems, ("config",))
         if config is not None:
             count = int(config.retry_failed) if config.retry_count is None else config.retry_count
-            suite_config = SuiteConfig(
-                parallel_execution=config.parallel_execution,
-                max_workers=config.max_workers,
-                timeout_global=config.timeout_global,
-                retry_failed=config.retry_failed,
-                retry_count=count,
-                attempts=config.attempts,
-            )
-            defaults = replace(defaults, retries=count if config.retry_failed else 0)
+            stated_config = {name: getattr(config, name) for name in SuiteConfig.__struct_fields__}
+            suite_config = SuiteConfig(**stated_config | {"retry_count": count})
+            retries = count if config.retry_failed else 0
+            defaults = replace(defaults, usual=replace(defaults.usual, retries=retries))
     return stated, suite_config, defaults, found
 
 
@@ -130,21 +130,17 @@ def _read_entry(at: Path, raw: Json, document: EvalDocument, defaults: Defaults)
 
 def _follow_reference(raw: dict[str, Json], document: EvalDocument, defaults: Defaults) -> list[Problem]:
     """Load the files of a `$ref`: a file, or all files below a folder."""
-    name, loading, hint = raw[REF], document.loading, "move it into the file"
-    problems = [
-        Problem("BK103", f"unknown key {key!r} beside $ref", hint, at=(key,)) for key in raw if key != REF
-    ]
-    if not isinstance(name, str) or not name.strip():
-        return [*problems, Problem("BK716", "a reference is the path of a file", at=(REF,))]
+    loading, found = document.loading, Mistakes()
+    stated = found.take(schema.read_right_keys(Reference, raw))
     try:
-        paths = _paths_of_reference(name, document)
+        paths = _paths_of_reference(stated.ref, document) if stated is not None else []
     except BaselinekitError as error:
-        return [*problems, *(schema.move_to_name(problem, (REF,)) for problem in error.problems)]
+        return [*found, *(schema.move_to_name(problem, (REF,)) for problem in error.problems)]
     for path in paths:
         if path not in loading.references:  # else another suite includes it already: each case runs once
             loading.references[path] = (loading.open_suites[0], document.file)
             loading.file(path, defaults)
-    return problems
+    return found
 
 
 def _paths_of_reference(name: str, document: EvalDocument) -> list[str]:
@@ -153,22 +149,17 @@ def _paths_of_reference(name: str, document: EvalDocument) -> list[str]:
     folder, path = records.output_location(loading.root, document.file, name)
     full_path = resolve(folder, path)
     path = name_in_project(loading.root, posixpath.join(folder, path))
+    paths = [path] if os.path.exists(full_path) else []
     if os.path.isdir(full_path):
         paths = [file for file in eval_files([path], loading.root) if file != document.file]
-        if not paths:
-            raise InvalidInput(Problem("BK716", f"no eval file is below {path}", "add one"))
         loading.discovered.update(paths)
-    elif os.path.exists(full_path):
-        paths = [path]
-    else:
-        above = os.path.dirname(full_path)
-        neighbours = os.listdir(above) if os.path.isdir(above) else []
-        hint = suggest(os.path.basename(path), neighbours) or "paths start at the folder of the suite"
-        raise InvalidInput(Problem("BK716", f"there is no file {path}", hint))
+    if not paths:
+        hint = "paths start at the folder of the suite"
+        raise InvalidInput(Problem("BK716", f"there is no eval file at {path}", hint))
     if path in loading.open_suites:
-        cycle = " -> ".join([*loading.open_suites[loading.open_suites.index(path) :], path])
-        hint = "remove this reference"
-        raise InvalidInput(Problem("BK716", f"the suite leads back to itself: {cycle}", hint))
+        cycle = " -> ".join([*loading.open_suites, path])
+        message = f"the suite leads back to itself: {cycle}"
+        raise InvalidInput(Problem("BK716", message, "remove this reference"))
     for path in paths:
         top_suite, referring_file = loading.references.get(path, ("", ""))
         if top_suite == loading.open_suites[0]:
@@ -203,13 +194,11 @@ def defaults_for(file: str, loading: Loading, defaults: Defaults) -> Defaults:
 
 # Gates: `phase:` and `eval_trigger:` of a plan.
 
-RATE = "pass rate"
 SLOT = "{phase_id}"
 ENDINGS = (".md", ".json", ".html")
 PHASE, TRIGGER = "phase", "eval_trigger"
 
 _FORM_HINT = "a gate file has `phase:` with a step of type eval, or `eval_trigger:`"
-_RUN_FIRST = "this is a suite: baselinekit run --suite %s -o results.json, then baselinekit gate results.json"
 
 
 class StepConfig(Struct):
@@ -270,12 +259,8 @@ def add_gate_schema(parts: Parts) -> list[Schema]:
 
 
 def read_gate_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
-    """Skip a gate that was found among cases, and report one that was named."""
-    if document.file in document.loading.discovered:
-        return []
-    words = "an eval trigger" if TRIGGER in item.raw else "a phase of a plan"
-    hint = f"give it to the gate: baselinekit gate {shlex.quote(document.file)}"
-    return [Problem("BK710", f"not a case: this looks like {words}", hint, at=item.at)]
+    """A gate has no cases of its own."""
+    return []
 
 
 def load_gates(file: str, root: str) -> list[Gate]:
@@ -289,8 +274,7 @@ def load_gates(file: str, root: str) -> list[Gate]:
         sections = document if isinstance(document, dict) else {}
         is_gate = not readers.keys().isdisjoint(sections)
         if not is_gate:
-            hint = _RUN_FIRST % shlex.quote(file) if WRAPPER in sections else _FORM_HINT
-            found.append(Problem("BK730", "no gate here", hint, at=()))
+            found.append(Problem("BK730", "no gate here", _FORM_HINT, at=()))
         for key, raw in sections.items() if is_gate else ():
             if key in readers:
                 gates += found.take(readers[key](raw, file, root), key)
@@ -316,16 +300,17 @@ def _read_phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Probl
         if step is None:
             continue
         config, at = step.config, ("steps", number, "config")
-        least = {metric: float(value) for metric, value in config.thresholds.items()}
-        if config.required_pass_rate is not None:
-            least[RATE] = float(config.required_pass_rate)
-        found += schema.prefix_paths(_check_metrics(least, config.metrics), at)
+        least = found.take(_read_least(config.thresholds, config.required_pass_rate), *at)
+        shown = [
+            found.take(_read_metric(name), *at, "metrics", number)
+            for number, name in enumerate(config.metrics)
+        ]
         suite = found.take(_find_suite(config.suite, file, root), *at, "suite")
         title = f"{name}: {step.description}" if step.description else name
         gate = Gate(
             title,
             least,
-            shown=tuple(config.metrics),
+            shown=tuple(shown),
             suite=suite,
             blocking=config.blocking,
             file=file,
@@ -344,7 +329,7 @@ def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Pro
     failure = trigger.on_failure
     is_archived = trigger.on_success.archive_results
     found = Mistakes()
-    found += _check_metrics(trigger.thresholds)
+    least = found.take(_read_least(trigger.thresholds))
     if failure.report_path is not None:
         found += _check_report_path(failure.report_path, root)
     suite = found.take(_find_suite(trigger.suite, file, root), "suite")
@@ -353,7 +338,7 @@ def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Pro
         found += [replace(problem, at=("on_success", "archive_results")) for problem in problems]
     gate = Gate(
         posixpath.splitext(posixpath.basename(trigger.suite))[0],
-        {metric: float(value) for metric, value in trigger.thresholds.items()},
+        least,
         suite=suite,
         blocking=failure.action == "block",
         categories=tuple(trigger.filters.categories),
@@ -386,16 +371,25 @@ def _find_suite(name: str, file: str, root: str) -> tuple[str, list[Problem]]:
     return name, [Problem("BK716", f"there is no suite {name!r}", hint, at=())]
 
 
-def _check_metrics(least: Mapping[str, object], shown: Sequence[str] = ()) -> Iterator[Problem]:
-    """Yield the metrics that do not exist, and a gate that requires none."""
+def _read_least(
+    thresholds: Mapping[str, float], rate: float | None = None
+) -> tuple[dict[str, float], list[Problem]]:
+    """Return what a gate requires of each metric; a gate that requires nothing is a problem."""
+    found = Mistakes()
+    least = {} if rate is None else {RATE: float(rate)}
+    for name, value in thresholds.items():
+        least[found.take(_read_metric(name), "thresholds", name)] = float(value)
     if not least:
         hint = "state what has to be reached: `thresholds: {pass@1: 0.85}`"
-        yield Problem("BK731", "a gate without requirements lets everything through", hint, at=())
-    places = [("thresholds", name) for name in least] + [("metrics", number) for number in range(len(shown))]
-    for name, at in zip((*least, *shown), places, strict=True):
-        if name != RATE and metric_name(name) is None:
-            hint = "pass@1, pass@3, pass^3 or pass rate"
-            yield Problem("BK723", f"no metric is called {name!r}", hint, at=at)
+        found.append(Problem("BK731", "a gate without requirements lets everything through", hint, at=()))
+    return least, found
+
+
+def _read_metric(name: str) -> tuple[str, list[Problem]]:
+    metric = canonical_metric(name)
+    if metric is not None:
+        return metric, []
+    return name, [Problem("BK723", f"no metric is called {name!r}", "pass@1, pass^3 or pass rate", at=())]
 
 
 def _check_report_path(path: str, root: str) -> list[Problem]:

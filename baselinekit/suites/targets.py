@@ -8,27 +8,24 @@ a targets file that was only found may use the variables that the configuration 
 import os
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Any
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, suggest
-from baselinekit.files.languages import YAML
-from baselinekit.files.text import decode
 from baselinekit.graders.composite import Composite
-from baselinekit.kinds.given import RESPONSE, MockExecution
-from baselinekit.kinds.programs import CliExecution, Healthcheck
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.kinds.settings import EXECUTION
 from baselinekit.kinds.table import KINDS
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Grader
-from baselinekit.model.recipes import Config, Execution, Model, Recipe, Retry
+from baselinekit.model.recipes import Config, Execution, Model, Recipe
 from baselinekit.model.values import Json, Path
-from baselinekit.schema import describe_value, place_problems, prefix_paths, read_as
+from baselinekit.schema import Mistakes, Tagged, describe_value, place_problems, prefix_paths, read_as
 from baselinekit.secrets.finding import is_secret_key
 from baselinekit.secrets.variables import Scope, Secret, as_text, escape_variables
-from baselinekit.store.project import in_repository, place_in_config, read as read_bytes
-from baselinekit.structs import Count, Meta, NotBlank, NotNegative, Struct, field, replace
-from baselinekit.suites.settings import nearest_upward
+from baselinekit.store.project import in_repository, place_in_config
+from baselinekit.structs import Meta, Name, NotBlank, Struct, replace
+from baselinekit.suites.settings import load_documents, nearest_upward
 
 FOUND = posixpath.join(".agentv", "targets.yaml")
 """The path at which a targets file is searched, from the folder of an eval file up to the root."""
@@ -43,6 +40,49 @@ MARKED = lazy_pattern(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 """A variable of a targets file."""
 
 PlaceProblems = Callable[[Sequence[Problem]], list[Problem]]
+
+
+class OwnExecution(Tagged):
+    """An execution. Its type decides its class."""
+
+    @classmethod
+    def forms(cls) -> Sequence[type[Struct]]:
+        return [kind.execution for kind in KINDS.values()]
+
+    @classmethod
+    def form(cls, raw: Json) -> type[Struct] | None:
+        name = raw.get("type") if isinstance(raw, dict) else None
+        return KINDS[name].execution if isinstance(name, str) and name in KINDS else None
+
+    @classmethod
+    def explain(cls, raw: Json, at: Path) -> Problem:
+        if not isinstance(raw, dict):
+            message = f"expected a mapping, found {describe_value(raw)}"
+            return Problem("BK105", message, "such as {type: prompt}", at=at)
+        name, types, at = raw.get("type"), f"one of {', '.join(KINDS)}", (*at, "type")
+        if name is None:
+            return Problem("BK104", "the key 'type' is missing", types, at=at)
+        hint = suggest(str(name), KINDS) or types
+        return Problem("BK105", f"unknown type {describe_value(name)}", hint, at=at)
+
+
+class TargetName(Struct):
+    """An `execution:` that names a target."""
+
+    target: str
+
+
+class StatedExecution(OwnExecution):
+    """An `execution:` of an eval file: by its type, or the name of a target."""
+
+    @classmethod
+    def forms(cls) -> Sequence[type[Struct]]:
+        return [*super().forms(), TargetName]
+
+    @classmethod
+    def form(cls, raw: Json) -> type[Struct] | None:
+        names_target = isinstance(raw, dict) and raw.get("type") is None and "target" in raw
+        return TargetName if names_target else super().form(raw)
 
 
 class NamedTarget(Struct):
@@ -81,19 +121,19 @@ class TargetList(Struct):
     def read(self, name: str, raw: Any) -> tuple[NamedTarget | None, list[Problem]]:
         """Return a target of the configuration, an execution with its judge and workers, or its problems."""
         if not isinstance(raw, dict):
-            return None, read_execution(raw)[1]
-        own_keys = _TargetSettings.__struct_fields__
-        execution, problems = read_execution({key: raw[key] for key in raw if key not in own_keys})
-        settings, new_problems = read_as(_TargetSettings, {key: raw[key] for key in own_keys if key in raw})
-        problems += new_problems
+            return None, read_as(OwnExecution, raw)[1]
+        own_keys, found = _TargetSettings.__struct_fields__, Mistakes()
+        stated = {key: value for key, value in raw.items() if key not in own_keys}
+        execution: Any = found.take(read_as(OwnExecution, stated))
+        settings = found.take(read_as(_TargetSettings, {key: raw[key] for key in own_keys if key in raw}))
         if any(isinstance(value, str) and MARKED.search(value) for value in raw.values()):
             hint = "write {{NAME}}, and declare it under `variables:`"
-            problems.append(Problem("BK799", "${{ NAME }} is for targets files", hint, at=()))
+            found.append(Problem("BK799", "${{ NAME }} is for targets files", hint, at=()))
         if execution is None or settings is None:
-            return None, problems
+            return None, found
         if hasattr(execution, "target"):
             execution = replace(execution, target=name)
-        return NamedTarget(name, execution, settings.judge, settings.workers), problems
+        return NamedTarget(name, execution, settings.judge, settings.workers), found
 
     def target(self, name: str) -> tuple[NamedTarget | None, list[Problem]]:
         """Return the target with this name, or its problems with their places."""
@@ -177,30 +217,9 @@ def _with_judge(grader: Grader, model: str) -> Grader:
     return replace(grader, method=replace(method, model=model)) if asks_judge else grader
 
 
-def nearest_file(root: str, file: str) -> str | None:
-    """Return the targets file that is nearest to an eval file, in its folder or above it."""
-    repository, name = in_repository(root, file)
-    found = nearest_upward(repository, name, FOUND.removesuffix(".yaml"))
-    return found if found is None or repository == root else os.path.join(repository, found)
-
-
 def configured_targets(raw_targets: Mapping[str, Json], place: PlaceProblems) -> TargetList:
     """Return the targets that the configuration describes under `targets:`."""
     return TargetList({name: (raw, ("targets", name)) for name, raw in raw_targets.items()}, place)
-
-
-def read_execution(raw: Json) -> tuple[Any, list[Problem]]:
-    """Read an execution by its type."""
-    if not isinstance(raw, dict):
-        message = f"expected a mapping, found {describe_value(raw)}"
-        return None, [Problem("BK105", message, "such as {type: prompt}", at=())]
-    kind, types = raw.get("type"), f"one of {', '.join(KINDS)}"
-    if kind is None:
-        return None, [Problem("BK104", "the key 'type' is missing", types, at=("type",))]
-    if not isinstance(kind, str) or kind not in KINDS:
-        message = f"unknown type {describe_value(kind)}"
-        return None, [Problem("BK105", message, suggest(str(kind), KINDS) or types, at=("type",))]
-    return read_as(KINDS[kind].execution, raw)
 
 
 # Which lists are used in a run, and where the variables in them come from.
@@ -219,12 +238,9 @@ def add_named_targets(
     commit: a file that it names may have changed since, and is treated like one that was only found."""
     targets = Targets(models=frozenset(config.models), declared=scope.declared if file is None else None)
     if file is None and isinstance(config.targets, dict):
-        relative = os.path.relpath(config_file or "", root)
-
-        def placed(problems: Sequence[Problem]) -> list[Problem]:
-            return list(problems) if environ is None else place_in_config(root, relative, problems)
-
-        return replace(targets, lists=(configured_targets(config.targets, placed),)), scope
+        place: PlaceProblems = partial(place_in_config, root, os.path.relpath(config_file or "", root))
+        configured = configured_targets(config.targets, list if environ is None else place)
+        return replace(targets, lists=(configured,)), scope
     path = os.path.normpath(os.path.join(root, file or str(config.targets)))
     relative = os.path.relpath(path, root)
     named = read_file(root, path if relative.startswith(os.pardir) else relative)
@@ -240,45 +256,47 @@ def add_named_targets(
     return replace(targets, lists=(named,)), scope
 
 
-def add_discovered_targets(
-    targets: Targets, root: str, file: str, files: "dict[str, TargetsFile]"
-) -> Targets:
-    """Return the targets with those of the file found from this eval file upward. `files`: those that were
-    read before, as many eval files may find the same one."""
-    found_name = None if targets.declared is None else nearest_file(root, file)
-    if found_name is None or targets.declared is None:
+def add_discovered_targets(targets: Targets, root: str, file: str) -> Targets:
+    """Return the targets with those of the file that is nearest to an eval file, in its folder or above."""
+    if targets.declared is None:
         return targets
-    if found_name not in files:
-        found = read_file(root, found_name)
-        files[found_name] = replace(found, lookup=targets.declared, models=targets.models)
-    found = files[found_name]
+    repository, name = in_repository(root, file)
+    path = nearest_upward(repository, name, FOUND.removesuffix(".yaml"))
+    if path is None:
+        return targets
+    found = read_file(root, path if repository == root else os.path.join(repository, path))
+    found = replace(found, lookup=targets.declared, models=targets.models)
     return replace(targets, lists=(*targets.lists, found), problems=tuple(found.problems))
+
+
+class ListedTarget(Struct, forbid_unknown_fields=False):
+    name: Name
+
+
+class StatedList(Struct, forbid_unknown_fields=False):
+    """A targets file. Each target is read when it is used."""
+
+    targets: list[ListedTarget]
 
 
 def read_file(root: str, file: str) -> "TargetsFile":
     """Return the targets in a file, unread, and the problems of their list."""
     try:
-        body = decode(read_bytes(root, file), file).body
-        documents = [item for item in YAML.load(body, file) if item is not None]
+        body, documents = load_documents(root, file)
     except BaselinekitError as error:
         return TargetsFile({}, file=file, problems=list(error.problems))
-    document = documents[0] if len(documents) == 1 else None
+    document = documents[0] if len(documents) == 1 else documents
+    problems = read_as(StatedList, document)[1]
     entries = document.get("targets") if isinstance(document, dict) else None
     targets: dict[str, tuple[Any, Path]] = {}
-    problems = []
-    if not isinstance(entries, list):
-        hint = "write `targets:`, and below it - name: … and provider: …"
-        problems.append(Problem("BK798", "no list of targets", hint, at=()))
     for number, raw in enumerate(entries if isinstance(entries, list) else ()):
         at: Path = ("targets", number)
-        name = raw.get("name") if isinstance(raw, dict) else None
-        if not isinstance(name, str) or not name.strip():
-            problems.append(Problem("BK798", "a target without a name", "such as - name: default", at=at))
-        elif name in targets:
-            message = f"the target {name!r} occurs twice"
+        entry = read_as(ListedTarget, raw)[0]
+        if entry is not None and entry.name in targets:
+            message = f"the target {entry.name!r} occurs twice"
             problems.append(Problem("BK798", message, "rename one of the two", at=(*at, "name")))
-        else:
-            targets[name] = (raw, at)
+        elif entry is not None:
+            targets[entry.name] = raw, at
 
     def place(problems: Sequence[Problem]) -> list[Problem]:
         return place_problems(body, file, {0: problems})
@@ -297,56 +315,75 @@ class TargetsFile(TargetList, kw_only=True):
     models: frozenset[str] = frozenset()
 
     def read(self, name: str, raw: Any) -> tuple[NamedTarget | None, list[Problem]]:
-        """Return a target, or its problems with paths below it. A model that the configuration describes is
-        read no further; a file that was only found may not state an address or a key."""
-        provider = str(raw.get("provider") or "").lower()
-        form, message, hint = _FORMS.get(provider, AnyTarget), "", ""
-        if provider in _MODEL_PROVIDERS and name in self.models:
-            form = AnyTarget
-        elif provider in _MODEL_PROVIDERS and not self.named:
-            message = "the configuration describes no model of this name"
+        """Return a target, or its problems with paths below it: it is read as the configuration would state
+        it. A model that the configuration describes is read no further; a file that was only found may not
+        state an address or a key."""
+        provider, model, found = str(raw.get("provider") or "").lower(), None, Mistakes()
+        is_stated = provider in _MODEL_PROVIDERS and name not in self.models and self.named
+        values = found.take(_in_our_keys(raw))
+        is_read = is_stated or provider in _PROVIDERS
+        used = [key for key in raw if is_read or _OTHER_NAMES.get(_snake_case(key)) == ("judge",)]
+        found += self._unset_variables({key: raw[key] for key in used})
+        entry = {"judge": self.expand(values.pop("judge", None)), "workers": values.pop("workers", None)}
+        if provider in _PROVIDERS:
+            entry |= {"type": provider, **_as_templates(values)}
+        else:
+            entry |= {"type": "prompt", "model": name}
+        if is_stated:
+            model = found.take(self._read_model(provider, {"concurrency": entry["workers"], **values}))
+        elif provider in _MODEL_PROVIDERS and name not in self.models:
             hint = f"describe `models: {{{name}: …}}`, or name the file: --targets {self.file}"
-        elif provider.partition("-")[0] in _AGENTS:
-            message = f"the provider {provider!r} starts an agent, which its command line describes here"
-            hint = "provider: cli, and command_template: such as `claude -p {PROMPT}`"
-        elif form is AnyTarget:
-            message = f"unknown provider {provider!r}" if provider else "it has no `provider`"
-            hint = suggest(provider, _FORMS) or f"one of {', '.join(_FORMS)}"
-        problems = [Problem("BK798", message, hint, at=("provider",))] if message else []
-        form = AnyTarget if message else form
-        values, spelt, repeated = _in_our_keys(raw, form)
-        stated, type_problems = read_as(form, values)
-        known = {key: value for key, value in values.items() if key in form.__struct_fields__}
-        found = [*type_problems, *self._unset_variables(known)]
-        problems += [*repeated, *(replace(one, at=_as_spelt(one.at or (), spelt)) for one in found)]
-        if stated is None or problems:
-            return None, problems
-        judge = self.expand(stated.judge_target)
-        return NamedTarget(name, stated.as_execution(), judge, stated.workers, stated.as_model(self)), []
+            message = "the configuration describes no model of this name"
+            found.append(Problem("BK798", message, hint, at=("provider",)))
+        elif provider not in (*_PROVIDERS, *_MODEL_PROVIDERS):
+            names = ", ".join((*_PROVIDERS, *_MODEL_PROVIDERS))
+            hint = f"one of {names}; an agent is `cli`, with its command line"
+            found.append(Problem("BK798", f"unknown provider {provider!r}", hint, at=("provider",)))
+        target = found.take(super().read(name, entry))
+        if target is None or found:
+            return None, [replace(problem, at=_as_spelt(raw, problem.at or ())) for problem in found]
+        return replace(target, model=model), []
 
-    def _unset_variables(self, values: Mapping[str, Json]) -> Iterator[Problem]:
-        hint = "export %s=…, or declare it under `variables:`, or pass --env-file FILE"
-        if not self.named:
-            hint = "declare it under `variables:` ({%s: {from_env: %s}}), or name the file: --targets "
-            hint += self.file
-        for key, value in values.items():
-            if key == "healthcheck" and isinstance(value, dict):
-                yield from prefix_paths(self._unset_variables(value), (key,))
-            for name in MARKED.findall(value) if isinstance(value, str) else ():
+    def _read_model(self, provider: str, values: Mapping[str, Json]) -> tuple[Model | None, list[Problem]]:
+        """Return a model as the configuration would describe it under `models:`."""
+        stated = {key: self.expand(value) for key, value in values.items() if key not in ("key", "version")}
+        is_azure, found = provider.startswith("azure"), Mistakes()
+        named = found.take(read_as(_AzureModel if is_azure else _StatedModel, stated))
+        key = MARKED.fullmatch(str(values.get("key", "")).strip())
+        if key is None and "key" in values:
+            message = "expected a variable such as ${{ NAME }}, found a text"
+            found.append(Problem("BK105", message, "a key does not belong into a file", at=("key",)))
+        rest = {"base_url": _MODEL_PROVIDERS[provider], **stated, "key": key and key[1]}
+        del rest["model"]
+        model = found.take(read_as(Model, rest))
+        if model is None or named is None:
+            return None, found
+        if provider == "anthropic":
+            return replace(model, anthropic=named.model), found
+        model = replace(model, openai=named.model)
+        return _of_azure(model, self.expand(values.get("version"))) if is_azure else model, found
+
+    def _unset_variables(self, raw: Mapping[str, Json]) -> Iterator[Problem]:
+        for key, value in raw.items():
+            is_template = isinstance(value, str) or key == "healthcheck"
+            for name in MARKED.findall(str(value)) if is_template else ():
                 if self.lookup(name) is None:
+                    hint = "declare it under `variables:`, or export it and name the file"
                     message = f"the variable {name} is not set"
-                    yield Problem("BK799", message, hint.replace("%s", name), at=(key,))
+                    yield Problem("BK799", message, f"{hint}: --targets {self.file}", at=(key,))
 
-    def expand(self, text: "Text | None") -> str | None:
-        """Return a text with the values of its variables, which are all set, filled in."""
-        if text is None:
-            return None
-        return MARKED.sub(lambda match: as_text(self.lookup(match[1])), str(text))
+    def expand(self, value: Json) -> Json:
+        """Return a value; a text with the values of its variables, which are all set, filled in."""
+        if not isinstance(value, str):
+            return value
+        values = {name: self.lookup(name) for name in MARKED.findall(value)}
+        return MARKED.sub(lambda match: "" if values[match[1]] is None else as_text(values[match[1]]), value)
 
 
 # A target of a targets file, by its provider.
 
 
+_PROVIDERS = ("cli", "mock")
 _GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions"
 _MODEL_PROVIDERS: dict[str, str | None] = {
     **dict.fromkeys(("openai", "azure", "azure-openai", "anthropic")),
@@ -355,210 +392,94 @@ _MODEL_PROVIDERS: dict[str, str | None] = {
 }
 """The providers of models over HTTP, each with its address if that is not the default of its wire format."""
 
-_AGENTS = ("codex", "claude", "copilot", "pi", "vscode", "opencode")
-_AZURE_VERSION = "2024-12-01-preview"
-_OTHER_NAMES = {
-    **dict.fromkeys(("resource", "resource_name", "base_url"), "endpoint"),
-    **dict.fromkeys(("deployment", "deployment_name", "variant"), "model"),
-    "api_version": "version",
-    "attachments_format": "files_format",
-    "cli_verbose": "verbose",
-    "command": "command_template",
-    "delay_ms": "delay_min_ms",
-    "grader_target": "judge_target",
-    "keep_output_files": "keep_temp_files",
-    "max_output_tokens": "max_tokens",
-    "max_retries": "retries",
+_OTHER_NAMES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("resource", "resource_name", "endpoint"), ("base_url",)),
+    **dict.fromkeys(("deployment", "deployment_name", "variant"), ("model",)),
+    **dict.fromkeys(("delay_ms", "delay_min_ms"), ("delay",)),
+    **dict.fromkeys(("judge_target", "grader_target"), ("judge",)),
+    "api_key": ("key",),
+    "api_version": ("version",),
+    "attachments_format": ("files_format",),
+    "command_template": ("command",),
+    "delay_max_ms": ("delay_max",),
+    "max_output_tokens": ("max_tokens",),
+    "max_retries": ("retries",),
+    "provider_batching": ("batch",),
+    "retry_initial_delay_ms": ("retry", "wait"),
+    "retry_max_delay_ms": ("retry", "longest"),
+    "retry_backoff_factor": ("retry", "factor"),
+    "retry_status_codes": ("retry", "statuses"),
+    "timeout_seconds": ("timeout",),
 }
-"""Other names of keys."""
+"""Our names of keys; those of times in milliseconds are of times in seconds."""
 
+_HEALTHCHECKS = ("http", "command")
+_WITHOUT_EFFECT = ("name", "provider", "verbose", "cli_verbose", "keep_temp_files", "keep_output_files")
 _CAMEL_BOUNDARY = lazy_pattern(r"(?<=[a-z0-9])([A-Z])")
-Text = str | int | float
-"""A text, which YAML may read as a number."""
-
-_AT_LEAST_1 = Meta(ge=1, description="a factor of 1 or more")
-Factor = Annotated[int, _AT_LEAST_1] | Annotated[float, _AT_LEAST_1]
-KeyVariable = Annotated[
-    str, Meta(pattern=r"^\s*\$\{\{\s*[A-Za-z_]\w*\s*\}\}\s*$", description="a variable such as ${{ NAME }}")
-]
-"""The variable that holds a key, which does not belong into a file itself."""
 
 
-class AnyTarget(Struct, kw_only=True, forbid_unknown_fields=False):
-    """The keys of every target."""
-
-    name: str
-    provider: Json = None
-    judge_target: Text | None = None
-    workers: Workers | None = None
-    provider_batching: bool | None = None
-
-    def as_execution(self) -> Execution:
-        return PromptExecution("prompt", model=self.name)
-
-    def as_model(self, file: TargetsFile) -> Model | None:
-        """Return the target as the configuration would describe it under `models:`."""
-        return None
+class _StatedModel(Struct, forbid_unknown_fields=False):
+    model: NotBlank
 
 
-class MockTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
-    response: Json = None
-    delay_min_ms: NotNegative | None = None
-    delay_max_ms: NotNegative | None = None
-
-    def as_execution(self) -> Execution:
-        response = RESPONSE if self.response is None else self.response
-        if isinstance(self.response, str):
-            response = _as_template(self.response)
-        return MockExecution(
-            "mock",
-            response,
-            delay=_seconds(self.delay_min_ms),
-            delay_max=_seconds(self.delay_max_ms),
-            target=self.name,
-        )
+class _AzureModel(_StatedModel):
+    base_url: NotBlank
 
 
-class TargetHealthcheck(Struct):
-    type: Literal["http", "command"] | None = None
-    url: Text | None = None
-    command_template: Text | None = None
-    cwd: Text | None = None
-    timeout_seconds: NotNegative | None = None
-
-    def as_healthcheck(self) -> Healthcheck:
-        command, cwd = _as_template(self.command_template), _as_template(self.cwd)
-        return Healthcheck(_as_template(self.url), command, cwd, self.timeout_seconds)
+def _of_azure(model: Model, version: Json) -> Model:
+    """Azure has an address for each deployment, and its own header for the key."""
+    base = str(model.base_url)
+    host = base.rstrip("/") if "://" in base else f"https://{base}.openai.azure.com"
+    query = f"api-version={version or '2024-12-01-preview'}"
+    url = f"{host}/openai/deployments/{model.openai}/chat/completions?{query}"
+    headers = {"api-key": f"{{{{{model.key}}}}}"} if model.key else {}
+    return replace(model, base_url=url, key=None, headers=headers)
 
 
-class CliTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
-    command_template: str
-    files_format: Text = "{path}"
-    cwd: Text | None = None
-    healthcheck: TargetHealthcheck | None = None
-    env: list[str] = field(default_factory=list)
-    timeout_seconds: NotNegative | None = None
-    retries: Count | None = None
-    verbose: Json = None
-    keep_temp_files: Json = None
-
-    def as_execution(self) -> Execution:
-        return CliExecution(
-            "cli",
-            _as_template(self.command_template) or "",
-            files_format=_as_template(self.files_format) or "",
-            cwd=_as_template(self.cwd),
-            env=self.env,
-            timeout=self.timeout_seconds,
-            retries=self.retries,
-            batch=self.provider_batching or False,
-            healthcheck=None if self.healthcheck is None else self.healthcheck.as_healthcheck(),
-            target=self.name,
-        )
+def _snake_case(key: Any) -> str:
+    return _CAMEL_BOUNDARY.sub(r"_\1", str(key)).lower()
 
 
-class ModelTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
-    """A model over HTTP."""
-
-    model: NotBlank | int | float
-    endpoint: Text | None = None
-    api_key: KeyVariable | None = None
-    version: Text | None = None
-    temperature: NotNegative | None = None
-    max_tokens: Count | None = None
-    timeout_seconds: NotNegative | None = None
-    retries: Count | None = None
-    retry_initial_delay_ms: NotNegative | None = None
-    retry_max_delay_ms: NotNegative | None = None
-    retry_backoff_factor: Factor | None = None
-    retry_status_codes: list[int] | None = None
-
-    def as_model(self, file: TargetsFile) -> Model:
-        provider = str(self.provider).lower()
-        model = file.expand(self.model)
-        waits = {
-            "wait": _seconds(self.retry_initial_delay_ms),
-            "longest": _seconds(self.retry_max_delay_ms),
-            "factor": self.retry_backoff_factor,
-            "statuses": self.retry_status_codes,
-        }
-        stated_waits: Any = {name: value for name, value in waits.items() if value is not None}
-        return Model(
-            openai=None if provider == "anthropic" else model,
-            anthropic=model if provider == "anthropic" else None,
-            base_url=file.expand(self.endpoint) or _MODEL_PROVIDERS[provider],
-            key=MARKED.findall(self.api_key)[0] if self.api_key else None,
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            concurrency=self.workers,
-            timeout=self.timeout_seconds,
-            retries=self.retries,
-            retry=Retry(**stated_waits) if stated_waits else None,
-        )
-
-
-class AzureTarget(ModelTarget, kw_only=True):
-    """A model of Azure, which has an address for each deployment, and its own header for the key."""
-
-    endpoint: Text
-
-    def as_model(self, file: TargetsFile) -> Model:
-        model = super().as_model(file)
-        base = str(model.base_url)
-        host = base.rstrip("/") if "://" in base else f"https://{base}.openai.azure.com"
-        version = file.expand(self.version) or _AZURE_VERSION
-        url = f"{host}/openai/deployments/{model.openai}/chat/completions?api-version={version}"
-        headers = {"api-key": f"{{{{{model.key}}}}}"} if model.key else {}
-        return replace(model, base_url=url, key=None, headers=headers)
-
-
-_FORMS: dict[str, type[AnyTarget]] = {
-    "cli": CliTarget,
-    "mock": MockTarget,
-    **dict.fromkeys(_MODEL_PROVIDERS, ModelTarget),
-    **dict.fromkeys(("azure", "azure-openai"), AzureTarget),
-}
-
-
-def _in_our_keys(
-    raw: Mapping[str, Json], form: type[Struct]
-) -> tuple[dict[str, Json], dict[Path, Path], list[Problem]]:
-    """Return the values by the keys of the form, without nulls; the paths of these keys as the file spells
-    them; and the keys that it states twice. Any other key stays as it is spelt."""
+def _in_our_keys(raw: Mapping[str, Json]) -> tuple[dict[str, Json], list[Problem]]:
+    """Return the values by our names of the keys, without nulls; and the keys that are stated twice."""
     values: dict[str, Json] = {}
-    spelt: dict[Path, Path] = {}
-    problems = []
+    problems = Mistakes()
     for key, value in raw.items():
-        name = _CAMEL_BOUNDARY.sub(r"_\1", str(key)).lower()
-        name = _OTHER_NAMES.get(name, name)
-        name = name if name in form.__struct_fields__ else key
-        if value is not None and name in values:
-            message = f"both `{spelt[(name,)][0]}` and `{key}` are given"
-            problems.append(Problem("BK798", message, "keep one of them", at=(key,)))
-        elif value is not None:
-            spelt[(name,)] = (key,)
-            if name == "healthcheck" and isinstance(value, dict):
-                value, spelt_within, repeated = _in_our_keys(value, TargetHealthcheck)
-                spelt |= {(name, *ours): (key, *theirs) for ours, theirs in spelt_within.items()}
-                problems += prefix_paths(repeated, (key,))
-            values[name] = value
-    return values, spelt, problems
+        name = _snake_case(key)
+        if value is None or name in _WITHOUT_EFFECT:
+            continue
+        *above, own = _OTHER_NAMES.get(name, (name,))
+        place = values.setdefault(above[0], {}) if above else values
+        if own in place:
+            problems.append(Problem("BK798", f"{own!r} is stated twice", "keep one of the two", at=(key,)))
+        if name.endswith("_ms") and type(value) in (int, float):
+            value /= 1000
+        if name == "healthcheck" and isinstance(value, dict):
+            value = problems.take(_in_our_keys(value), key)
+            if value.get("type") in _HEALTHCHECKS:
+                del value["type"]
+        place[own] = value
+    return values, problems
 
 
-def _as_spelt(at: Path, spelt: Mapping[Path, Path]) -> Path:
-    """Return a path to one of our keys, or below it, as the file spells it."""
-    for length in (2, 1):
-        if at[:length] in spelt:
-            return (*spelt[at[:length]], *at[length:])
+def _as_spelt(raw: Json, at: Path) -> Path:
+    """Return a path of our names as the file spells them."""
+    for key, value in raw.items() if isinstance(raw, dict) else ():
+        path = _OTHER_NAMES.get(_snake_case(key), (_snake_case(key),))
+        if value is not None and at[: len(path)] == path:
+            return (key, *_as_spelt(value, at[len(path) :]))
     return at
 
 
-def _as_template(text: Text | None) -> str | None:
-    """Return a text with each `${{ NAME }}` as one of our variables; all else is taken literally."""
-    parts = [] if text is None else MARKED.split(str(text))  # between the texts are names of variables
-    filled = [f"{{{{{part}}}}}" if n % 2 else escape_variables(part) for n, part in enumerate(parts)]
-    return None if text is None else "".join(filled)
-
-
-def _seconds(milliseconds: int | float | None) -> float | None:
-    return None if milliseconds is None else milliseconds / 1000
+def _as_templates(values: Mapping[str, Json]) -> dict[str, Json]:
+    """Return values in which each `${{ NAME }}` is one of our variables; all else in a text is literal."""
+    templates = {}
+    for key, value in values.items():
+        if key == "healthcheck" and isinstance(value, dict):
+            value = _as_templates(value)
+        elif isinstance(value, str):
+            parts = MARKED.split(value)  # between the texts are names of variables
+            filled = [f"{{{{{part}}}}}" if n % 2 else escape_variables(part) for n, part in enumerate(parts)]
+            value = "".join(filled)
+        templates[key] = value
+    return templates

@@ -2,30 +2,38 @@
 cases."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from baselinekit.errors import Place
 from baselinekit.files.languages import dump_yaml
 from baselinekit.files.text import decode
-from baselinekit.graders.base import Task, values_of
+from baselinekit.graders.base import Task
 from baselinekit.graders.by_text import Contains, ExactMatch, MustInclude, RegexMatch
-from baselinekit.graders.composite import Composite
+from baselinekit.graders.composite import Aggregator, Composite, StatedComposite
 from baselinekit.graders.graders import row_of
 from baselinekit.kinds.messages import is_parts, message_as_json, plain_text
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.evals import Case, Expected, Suite
-from baselinekit.model.grades import Grader, Method, PassRule
+from baselinekit.model.evals import Case, Suite
+from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.traces import Role, TraceMessage
-from baselinekit.model.values import Json
+from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.finding import mask_secrets
 from baselinekit.secrets.variables import Scope, escape_variables, names_in
 from baselinekit.store.project import TEMPLATE, read
 from baselinekit.structs import Struct, plain, replace
-from baselinekit.suites.dialect import MESSAGES, numbered
+from baselinekit.suites.capability import (
+    CapabilityRecord,
+    CaseFileConfig,
+    CaseFileMetadata,
+    CaseMetadata,
+    CasesFile,
+    StatedRule,
+)
+from baselinekit.suites.dialect import MESSAGES, Defaults, numbered
 from baselinekit.suites.loading import FetchFile, load_cases, load_evals
+from baselinekit.suites.settings import InlineGrader
 from baselinekit.suites.targets import NO_TARGETS, Targets
 from baselinekit.values.texts import Mask
 
@@ -45,15 +53,6 @@ class Loss(Struct):
     def __str__(self) -> str:
         name = f"{self.case.name or self.case.id}: " if self.case is not None else ""
         return f"{name}{self.message}" + (f": {self.hint}" if self.hint else "")
-
-
-# A value of the model as a file states it: defaults are left out.
-
-
-def stated_fields(record: Any) -> dict[str, Any]:
-    """Return the fields of a record that differ from their defaults."""
-    stated_values: dict[str, Any] = plain(record)
-    return stated_values
 
 
 def tidy(number: float) -> float | int:
@@ -164,48 +163,29 @@ Equivalent = Callable[[Grader, Case], Sequence[Grader]]
 
 def without_expectation(grader: Grader, case: Case) -> list[Grader]:
     """Return the grader made independent of the expectation of its case: an expected text becomes a pattern,
-    and a list of texts becomes the texts to contain."""
+    and a list of texts becomes the texts to contain. One with alternatives stays as it is."""
     expected, method = case.expected, grader.method
     if isinstance(method, MustInclude) and len(method.choices) == 1:
         return [replace(grader, method=method.choices[0])]
-    if expected is None or getattr(method, "of", None) or expected.of:
+    if expected is None or expected.alternatives or expected.of or getattr(method, "of", None):
         return [grader]
-    equivalent_method: Method | None = None
-    if isinstance(method, ExactMatch):
-        equivalent_method = _exact_pattern(method, expected)
+    value = expected.value
+    if isinstance(method, ExactMatch) and isinstance(value, str):
+        method = _exact_pattern(method, value)
     elif isinstance(method, Contains) and not method.states_texts:
-        equivalent_method = _with_texts_to_contain(method, expected)
-    elif isinstance(method, RegexMatch) and method.pattern is None:
-        patterns = values_of(expected)
-        if all(isinstance(text, str) for text in patterns):
-            either = patterns[0] if len(patterns) == 1 else "|".join(f"(?:{text})" for text in patterns)
-            equivalent_method = replace(method, pattern=either)
-    return [grader if equivalent_method is None else replace(grader, method=equivalent_method)]
+        method = replace(method, all=[*map(str, value if isinstance(value, list) else [value])])
+    elif isinstance(method, RegexMatch) and method.pattern is None and isinstance(value, str):
+        method = replace(method, pattern=value)
+    return [replace(grader, method=method)]
 
 
-def _exact_pattern(method: ExactMatch, expected: Expected) -> RegexMatch | None:
-    """Return a pattern that matches exactly these texts, with the same trimming."""
-    texts = values_of(expected)
-    if not all(isinstance(text, str) for text in texts):
-        return None
+def _exact_pattern(method: ExactMatch, text: str) -> RegexMatch:
+    """Return a pattern that matches exactly this text, with the same trimming."""
     blank = r"\s*" if method.trim_whitespace else ""
-    escaped = [re.escape(method.normalize(text)) for text in texts]
+    escaped = re.escape(method.normalize(text))
     if method.normalize_newlines:
-        escaped = [text.replace("\\\n", r"\r?\n") for text in escaped]
-    flag = "" if method.case_sensitive else "(?i)"
-    inner = escaped[0] if len(escaped) == 1 else f"(?:{'|'.join(escaped)})"
-    return RegexMatch(rf"{flag}\A{blank}{inner}{blank}\Z")
-
-
-def _with_texts_to_contain(method: Contains, expected: Expected) -> Contains | None:
-    """Return the check with the texts to contain filled in from the expectation."""
-    values = values_of(expected)
-    if len(values) == 1:
-        texts = expected.value if isinstance(expected.value, list) else [expected.value]
-        return replace(method, all=list(map(str, texts)))
-    if any(isinstance(value, list) for value in values):
-        return None
-    return replace(method, any=list(map(str, values)))
+        escaped = escaped.replace("\\\n", r"\r?\n")
+    return RegexMatch(rf"{'' if method.case_sensitive else '(?i)'}\A{blank}{escaped}{blank}\Z")
 
 
 def judges_late(case: Case) -> bool:
@@ -259,19 +239,9 @@ class WriteRequest(Struct):
 
 # The writer of our own form, a file of test cases.
 
-_METADATA = ("difficulty", "tags", "criticality")
-_KEY_NAMES = {"timeout": "timeout_seconds"}
-_DEFAULTS: dict[str, Any] = {
-    "timeout": None,
-    "retries": 0,
-    "parallel": True,
-    "judge_after_failure": True,
-    "pass_rule": PassRule(),
-}
-
 
 def write(wish: WriteRequest) -> Written:
-    """Write all cases to one file. The run settings that most of them share are written once, at the top."""
+    """Write all cases to one file. The run settings that all of them share are written once, at the top."""
     lost: list[Loss] = []
     cases: list[Case] = []
     for case in wish.cases:
@@ -281,79 +251,96 @@ def write(wish: WriteRequest) -> Written:
             lost.append(Loss("it is not stated what would be right", "give it a grader", case))
         else:
             cases.append(case)
-    shared = {key: _most_frequent([getattr(case, key) for case in cases]) for key in _DEFAULTS}
-    late_judging = [case.judge_after_failure for case in cases if judges_late(case)]
-    shared["judge_after_failure"] = _most_frequent(late_judging) if late_judging else True
-    executions = [_format_execution(case) for case in cases if not kind_of(case.recipe).asks_nobody]
-    common_execution = _most_frequent(executions)
-    config = {
-        _KEY_NAMES.get(key, key): _format_rule(value) if isinstance(value, PassRule) else value
-        for key, value in shared.items()
-        if value != _DEFAULTS[key]
-    }
-    if common_execution not in (None, {"type": "prompt"}):
-        config["execution"] = common_execution
-    shared["execution"] = common_execution
-    file_id = as_name(wish.name)
-    metadata: dict[str, Json] = {"id": file_id}
-    if wish.description:
-        metadata["description"] = wish.description
-    kinds = {case.kind for case in cases}
-    document: dict[str, Json] = {
-        "schema_version": "1.0",
-        "eval_type": kinds.pop() if len(kinds) == 1 else "capability",
-        "metadata": metadata,
-    }
-    if config:
-        document["config"] = config
+    usual = replace(
+        _USUAL,
+        timeout=_shared([case.timeout for case in cases], None),
+        retries=_shared([case.retries for case in cases], 0),
+        parallel=_shared([case.parallel for case in cases], True),
+        judge_after_failure=_shared([case.judge_after_failure for case in cases if judges_late(case)], True),
+        pass_rule=_shared([case.pass_rule for case in cases], PassRule()),
+        recipe=_shared([replace(case.recipe, input=None) for case in cases if _asks(case)], _USUAL.recipe),
+    )
+    settings = _settings(usual, _USUAL)
+    config = CaseFileConfig(
+        judge_after_failure=None if usual.judge_after_failure else False,
+        pass_rule=_stated_rule(usual, _USUAL),
+        execution=_stated_execution(usual, _USUAL),
+        **settings,
+    )
     taken_ids: set[str] = set()
-    document["test_cases"] = [
-        # an id without the prefix of its file
-        {
-            "id": unique_id(case.id.partition("/")[2] or case.id, taken_ids),
-            **_format_case(case, shared, wish, lost),
-        }
-        for case in cases
-    ]
-    return Written({f"{file_id}.yaml": dump_yaml(document)} if cases else {}, tuple(cases), tuple(lost))
+    records = []
+    for case in cases:
+        id = unique_id(case.id.partition("/")[2] or case.id, taken_ids)  # without the prefix of its file
+        records.append(_record(id, case, usual, wish, lost))
+    kinds = {case.kind for case in cases}
+    document = CasesFile(
+        schema_version="1.0",
+        eval_type=kinds.pop() if len(kinds) == 1 else "capability",
+        metadata=CaseFileMetadata(as_name(wish.name), description=wish.description),
+        config=None if config == CaseFileConfig() else config,
+        test_cases=records,
+    )
+    files = {f"{document.metadata.id}.yaml": dump_yaml(plain(document))} if cases else {}
+    return Written(files, tuple(cases), tuple(lost))
 
 
-def _most_frequent(values: Sequence[Any]) -> Any:
-    """Return the most frequent value; of several, the first."""
-    counts = Counter(map(repr, values))
-    return max(values, key=lambda value: counts[repr(value)], default=None)
+_USUAL = Defaults("").usual
 
 
-def _format_execution(case: Case) -> dict[str, Json]:
-    return {"type": case.recipe.execution.type, **stated_fields(case.recipe.execution)}
+def _shared(values: Sequence[Any], usual: Any) -> Any:
+    """The value that all cases have, else the usual one."""
+    return values[0] if values and all(value == values[0] for value in values) else usual
 
 
-def _format_case(case: Case, shared: dict[str, Any], wish: WriteRequest, lost: list[Loss]) -> dict[str, Json]:
-    keys = ("name", "description", "category", "skip")
-    entry: dict[str, Json] = {key: value for key in keys if (value := getattr(case, key)) is not None}
-    entry["input"] = _format_input(case, wish.root)
-    execution = _format_execution(case)
-    wanted = case.wanted
-    if not kind_of(case.recipe).asks_nobody and execution != shared["execution"]:
-        entry["execution"] = execution
-    if case.expected is not None:
-        entry["expected"] = {"type": case.expected.type, **stated_fields(case.expected)}
-    graders = [grader for grader in case.graders if not Task(grader, case).is_derived]  # of the expectation
-    metadata: dict[str, Json] = {key: plain(getattr(case, key)) for key in _METADATA}
-    for key in ("timeout", "retries", "parallel"):
-        if getattr(case, key) != shared[key]:
-            metadata[_KEY_NAMES.get(key, key)] = getattr(case, key)
-    metadata = {key: value for key, value in metadata.items() if value or key not in _METADATA}
-    parts: dict[str, Json] = {
-        "expected_outcome": wanted.outcome,
-        "reference": format_messages(wanted.messages, "assistant") if wanted.messages else None,
-        "sidecar": dict(wanted.sidecar),
-        "conversation_id": wanted.conversation_id,
-        "pass_rule": _format_rule(case.pass_rule) if case.pass_rule != shared["pass_rule"] else None,
-        "graders": [found for grader in graders if (found := _format_grader(grader, lost, case))],
-        "metadata": metadata | ({"weight": case.weight} if case.weight != 1 else {}),
+def _asks(case: Case) -> bool:
+    return not kind_of(case.recipe).asks_nobody
+
+
+# What a case states, where it differs from what its file has for all.
+
+
+def _settings(case: Case, usual: Case) -> dict[str, Any]:
+    keys = {"timeout": "timeout_seconds", "retries": "retries", "parallel": "parallel"}
+    return {
+        key: getattr(case, name) for name, key in keys.items() if getattr(case, name) != getattr(usual, name)
     }
-    return entry | {key: part for key, part in parts.items() if part}
+
+
+def _stated_rule(case: Case, usual: Case) -> StatedRule:
+    """Write a rule by its name, or with its limits."""
+    rule = case.pass_rule
+    if rule == usual.pass_rule:
+        return None
+    return rule.by if rule == PassRule(rule.by) else rule
+
+
+def _stated_execution(case: Case, usual: Case) -> Any:
+    return None if case.recipe.execution == usual.recipe.execution else case.recipe.execution
+
+
+def _record(id: str, case: Case, usual: Case, wish: WriteRequest, lost: list[Loss]) -> CapabilityRecord:
+    expected, wanted = case.expected, case.wanted
+    graders = [grader for grader in case.graders if not Task(grader, case).is_derived]  # of the expectation
+    stated = [found for grader in graders if (found := _stated_grader(grader, lost, case))]
+    facts: dict[str, Any] = {"difficulty": case.difficulty, "criticality": case.criticality}
+    metadata = CaseMetadata(tags=[*case.tags], weight=tidy(case.weight), **facts, **_settings(case, usual))
+    return CapabilityRecord(
+        id=id,
+        name=case.name,
+        description=case.description,
+        category=case.category,
+        skip=case.skip,
+        input=_format_input(case, wish.root),
+        execution=_stated_execution(case, usual) if _asks(case) else None,
+        expected=ABSENT if expected is None else {"type": expected.type, **plain(expected)},
+        expected_outcome=wanted.outcome,
+        reference=format_messages(wanted.messages, "assistant") if wanted.messages else ABSENT,
+        sidecar=dict(wanted.sidecar),
+        conversation_id=wanted.conversation_id,
+        pass_rule=_stated_rule(case, usual),
+        graders=stated or None,
+        metadata=None if metadata == CaseMetadata() else metadata,
+    )
 
 
 def _format_input(case: Case, root: str) -> dict[str, Json]:
@@ -362,7 +349,7 @@ def _format_input(case: Case, root: str) -> dict[str, Json]:
         content = [message_of(message) for message in case.wanted.asked]
         id = case.target_id or received_id(case)
         return {"type": MESSAGES, "content": content} | ({"case": id} if id else {})
-    if kind_of(case.recipe).asks_nobody:
+    if not _asks(case):
         text = question.text if question.text is not None else question.other
         return {"type": kind_of(case.recipe).eval_input, "content": text}
     if question.text is not None:
@@ -370,38 +357,22 @@ def _format_input(case: Case, root: str) -> dict[str, Json]:
     return {"type": MESSAGES, "content": [{"role": who, "content": text} for who, text in question.messages]}
 
 
-def _format_rule(rule: PassRule) -> Json:
-    """Write a rule by its name, or with its limits."""
-    fields = stated_fields(rule)
-    return rule.by if fields.keys() <= {"by"} else fields
-
-
-def _format_grader(grader: Grader, lost: list[Loss], case: Case) -> dict[str, Json] | None:
+def _stated_grader(grader: Grader, lost: list[Loss], case: Case) -> InlineGrader | None:
     row, method = row_of(grader), grader.method
     if row.kind == "code" and not row.method:
         lost.append(Loss(f"the grader {grader.name}", "no file of ours names one of its kind", case))
         return None
-    config: dict[str, Json] = {"method": row.method} if row.method else {}
     if isinstance(method, Composite):
-        config["graders"] = [_format_grader(part, lost, case) for part in method.graders]
-        aggregator: dict[str, Json] = {}
+        aggregator = Aggregator(on_error=method.on_error)
         if method.judge is not None:
-            judged = stated_fields(method.judge.method)
-            aggregator = {"type": row_of(method.judge).method, "config": judged}
-        if method.on_error != Composite(()).on_error:
-            aggregator["on_error"] = method.on_error
-        if aggregator:
-            config["aggregator"] = aggregator
-        if method.pass_at is not None:
-            config["pass_at"] = method.pass_at
-    else:
-        config |= stated_fields(method)
-    entry: dict[str, Json] = {"type": grader.kind}
-    if grader.name != row.name:
-        entry["name"] = grader.name
-    entry["config"] = config
-    if grader.weight != 1:
-        entry["weight"] = tidy(grader.weight)
-    if grader.required is not (case.pass_rule.by == "all"):
-        entry["required"] = grader.required
-    return entry
+            config = plain(method.judge.method)
+            aggregator = replace(aggregator, type=row_of(method.judge).method, config=config)
+        parts = [_stated_grader(part, lost, case) for part in method.graders]
+        method = StatedComposite(parts, aggregator, method.pass_at)
+    return InlineGrader(
+        type=grader.kind,
+        name=None if grader.name == row.name else grader.name,
+        config=({"method": row.method} if row.method else {}) | plain(method),
+        weight=tidy(grader.weight),
+        required=None if grader.required is (case.pass_rule.by == "all") else grader.required,
+    )

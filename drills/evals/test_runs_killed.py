@@ -178,13 +178,3 @@ def test_run_resume_beside_a_running_one_is_refused(tmp_path: Path) -> None:
     assert "BK720" in finish(start(folder, *RUN, "--resume"), 3)[1]
     (folder / "hold").unlink()
     finish(first, 1)
-
-
-def test_run_resume_of_another_suite_makes_all_cases(tmp_path: Path) -> None:
-    folder = lay(tmp_path / "p")
-    killed(folder, 1)
-    cases = folder / "evals/cases.yaml"
-    cases.write_text(cases.read_text().replace("id: w7", "id: w7b"))
-    resumed = start(folder, *RUN, "--resume")
-    finish(resumed, 1)
-    assert len(calls(folder, resumed)) == 31

@@ -336,9 +336,7 @@ def test_a5_target_of_a_case_takes_precedence_and_must_take_messages(tmp_path: P
 def test_two_files_of_one_name_need_datasets_of_their_own(tmp_path: Path) -> None:
     text = f"{JUDGED}\n{CASE % 'y'}"
     files = [write(tmp_path, f"{folder}/evals/dataset.yaml", text) for folder in ("one", "two")]
-    with pytest.raises(
-        InvalidInput, match=r"BK109 two/.* or state a `dataset:` of its own in one of the two files"
-    ):
+    with pytest.raises(InvalidInput, match=r"BK109 two/.* the id 'dataset/a' occurs twice"):
         load_evals(files, str(tmp_path))
     write(tmp_path, "two/evals/dataset.yaml", f"dataset: second\n{text}")
     assert [case.id for case in load_evals(files, str(tmp_path)).cases] == ["dataset/a", "second/a"]

@@ -106,33 +106,15 @@ def test_gate_with_results_judges_them_and_runs_nothing(project: Path, gate: Gat
     assert "| `pass@1` | 0.000 | 1 | FAIL |" in (project / "x.md").read_text()
 
 
-@pytest.mark.slow
-def test_gate_resume_does_not_run_finished_gates_again(project: Path, gate: Gated) -> None:
+def test_gate_resume_makes_the_attempts_that_are_missing(project: Path, gate: Gated) -> None:
     (project / "e.yaml").write_text(TWO)
     out, _ = gate(3, "--phase", "plan.yaml", "--max-calls", "1", "-j", "1")
-    assert count_calls(project) == 2
     assert "--resume" in out.partition("next: ")[2].splitlines()[0]
-    kept = project / ".baselinekit/results"
-    assert len(list(kept.iterdir())) == 2
+    assert count_calls(project) == 2
     out, _ = gate(0, "--phase", "plan.yaml", "--resume")
-    assert "build: first had already finished: 1 case reused" in out
     assert "go on: 2 gates met" in out
-    assert "anew" not in out
     assert count_calls(project) == 3, "only what was missing is asked"
-    assert len(list(kept.iterdir())) == 3, "a run that was not made is no history"
     assert list((project / ".baselinekit/journal").iterdir()) == [], "all of the plan is done"
-    out, _ = gate(0, "--phase", "plan.yaml", "--resume")
-    assert count_calls(project) == 6
-    assert "there was nothing to resume: everything is run again" in out
-
-
-def test_gate_resume_runs_a_gate_whose_cases_changed_again(project: Path, gate: Gated) -> None:
-    (project / "e.yaml").write_text(TWO)
-    gate(3, "--phase", "plan.yaml", "--max-calls", "1", "-j", "1")
-    (project / "first.yaml").write_text(ONE.replace("one", "other"))
-    out, _ = gate(0, "--phase", "plan.yaml", "--resume")
-    assert count_calls(project) == 4
-    assert "had already finished" not in out
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,8 @@ def test_e23_run_takes_the_later_of_two_inputs_and_refuses_wrong_ones(project: C
     meta = META.replace("    default: src/foo.py\n", "")
     (project.folder / "prompts/refactor/meta.yml").write_text(meta)
     ran = project.run("baselinekit run prompts/refactor")
-    assert (ran.exit_code, "gives no value for {{file}}" in ran.stderr) == (2, True)
-    assert "--var file=…" in ran.stderr
+    assert (ran.exit_code, "the template uses {{file}}, which is not an input" in ran.stderr) == (2, True)
+    assert "by --input or --var file=…" in ran.stderr
     assert project.run("baselinekit run prompts/refactor --var file=x --list").exit_code == 0
 
 

@@ -10,6 +10,7 @@ from promptfiles import FOLDER, META, prompt_folder
 from baselinekit.clients.programs.process import Processes
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.project import Operator, Project, open_project
+from baselinekit.evals.attempts import EvalClients
 from baselinekit.evals.run import RunPolicy, run
 from baselinekit.evals.selection import Choice, load
 from baselinekit.model.grades import Attempt
@@ -90,7 +91,9 @@ class Scripted(World):
         suite = load(project, ["prompts"], None)
         clock = (lambda: "2024-01-20T14:30:52Z", self.seconds)
         context = RunContext(self.clients(), self.cancelled.set, *clock, stop=self.stop)
-        return run(project, suite, wanted or Choice(), RunPolicy(**policy), context)
+        return run(
+            project, suite, wanted or Choice(), RunPolicy(**policy), context, lambda slip: EvalClients()
+        )
 
     def attempt(self, **policy: Any) -> Attempt:
         (result,) = self.go(**policy).results

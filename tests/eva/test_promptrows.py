@@ -12,7 +12,6 @@ from scripted import CASE, Scripted
 from baselinekit.errors import InvalidInput, NothingSelected, cannot_replay
 from baselinekit.eva.folders import DataFile, content_digest
 from baselinekit.eva.logs import note_use
-from baselinekit.evals.attempts import PlanJournals
 from baselinekit.evals.selection import Choice
 from baselinekit.kinds.given import EchoExecution
 from baselinekit.model.evals import Case
@@ -170,16 +169,6 @@ def test_e6_run_that_resumes_after_a_kill_leaves_one_row(world: Prompts) -> None
     assert len(world.calls) == 2
     (row,) = world.rows()
     assert (row["scope"], row["total"], row["all_passed"]) == ("all", 3, True)
-
-
-def test_e6_plan_that_was_finished_before_is_noted_once(world: Prompts) -> None:
-    cases = suite(in_folder("p", "a"))
-    world.run(cases, lasting=PlanJournals())
-    again = PlanJournals()
-    again.resumed = True
-    world.run(cases, lasting=again, resume=True)
-    assert again.taken
-    assert len(world.rows()) == 1
 
 
 def test_e6_folder_that_cannot_be_written_is_a_warning(world: Prompts) -> None:

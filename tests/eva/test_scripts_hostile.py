@@ -175,7 +175,7 @@ def test_e23_script_that_does_not_end_is_killed_with_its_processes(tmp_path: Pat
     attempt = world.attempt()
     assert time.monotonic() - began < 8
     assert (attempt.outcome, attempt.code, attempt.sent) == ("error", "BK722", False)
-    assert attempt.reason == f"{GUARD}: its 0.5 s were used up: raise its `timeout_s`"
+    assert attempt.reason == f"{GUARD}: its 0.5 s were used up: raise its time limit"
     assert world.order == ["guard.sh"]
     leaves = f"(sleep {NUMBER}8 >/dev/null 2>&1 &)\nsleep {NUMBER}9 >/dev/null 2>&1 &\necho file=a"
     assert Scripted(tmp_path / "ends", leaves).attempt().outcome == "passed"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evalcases import CONFIG, EXACT, World, case, outcomes, suite
+from evalcases import CONFIG, EXACT, World, case, suite
 
 from baselinekit.errors import Refused, cannot_replay
 from baselinekit.evals.attempts import EvalClients, TimeLeft, masked_classes
@@ -29,7 +29,6 @@ from baselinekit.model.recipes import (
     Request,
     Response,
     SandboxResult,
-    Usage,
 )
 from baselinekit.model.results import Report, Result
 from baselinekit.report import resultfile
@@ -192,12 +191,8 @@ def judged(
 def test_e3_judge_after_a_failed_check_is_not_asked(tmp_path: Path) -> None:
     result, questions = judged(tmp_path, "no", JUDGE, YES, OTHER, judge_after_failure=False)
     assert (questions, result.outcome, result.verdict, result.code) == (0, "failed", None, None)
-    by_model, by_rules, _ = grades(result)
-    assert by_rules.outcome == "failed"
     reason = "no model was asked: contains failed"
-    assert by_model == JUDGE.graded("unscored", None, reason, verdict="not judged")
-    assert by_model.usage == Usage()
-    assert result.reason.startswith("contains: 'yes' is not in the output")
+    assert grades(result)[0] == JUDGE.graded("unscored", None, reason, verdict="not judged")
 
 
 @pytest.mark.parametrize(
@@ -216,20 +211,6 @@ def test_e3_judge_is_asked_unless_a_required_check_failed(
     tmp_path: Path, answer: str, graders: tuple[Grader, ...], wants: bool, questions: int
 ) -> None:
     assert judged(tmp_path, answer, *graders, judge_after_failure=wants, reply=POOR)[1] == questions
-
-
-def test_e3_each_attempt_decides_whether_its_judge_is_asked(tmp_path: Path) -> None:
-    world = World(tmp_path, lambda given, turn: "yes" if turn == 2 else "no")
-    world.reply = GOOD
-    cases = suite(case("a", "x", YES, JUDGE, expected=None, judge_after_failure=False))
-    (result,) = world.run(cases, attempts=3, jobs=1).results
-    assert result.case is not None
-    verdicts = [attempt.grades[1].verdict for attempt in result.case.attempts]
-    assert (verdicts, len(world.asked)) == (["not judged", None, "not judged"], 1)
-    report = World(tmp_path, world.answers).run(cases)
-    assert (outcomes(report), report.exit_code) == ({"a": "failed"}, 1)
-    assert report.suite is not None
-    assert report.suite.metrics[0].value == 0.0
 
 
 def test_e4_e5_quotes_of_answers_and_replies_hold_no_secret(tmp_path: Path) -> None:

@@ -242,9 +242,8 @@ def is_running(word: str) -> bool:
 
 def test_judge_has_the_time_of_its_case_at_most(world: Judged) -> None:
     world.script("check.sh", "sleep 60")
-    grade = world.grade(CHECK, timeout=0.4, timeout_key="limit")
+    grade = world.grade(CHECK, timeout=0.4)
     assert (grade.outcome, grade.code) == ("error", "BK722")
-    assert "raise its `limit`" in grade.reason
     with pytest.raises(Refused, match="BK408"):
         world.result(replace(CHECK, timeout=100_000))
 

@@ -44,7 +44,9 @@ def queue(tmp_path: Path) -> Queue:
 def observe(queue: Queue, grader: Grader, output: Any = "Hello", id: str = "greeting") -> Grade:
     """The grade of an output after a run has seen it."""
     observation = Observation(output, 0.1, environment={"model": "gpt-best"})
-    return queue.rated(Case(id, RECIPE, (grader,)), grader, observation)
+    grade, item = queue.rated(Case(id, RECIPE, (grader,)), grader, observation)
+    queue.ratings.enqueue(item)
+    return grade
 
 
 def rate(queue: Queue, values: dict[str, Any], name: str = "greeting") -> None:
@@ -80,13 +82,6 @@ def test_queue_holds_no_secret(queue: Queue) -> None:
     queue.rate(queue.standings()[0].item, Rating("ada", 4, queue.stamp(), note))
     (file,) = (Path(queue.project.root) / FOLDER).glob("*.json")
     assert not [part for part in ("hunter2", "correct-horse", "a1B2a1B2") if part in file.read_text()]
-
-
-def test_queue_that_cannot_be_written_leaves_the_case_pending(queue: Queue) -> None:
-    (Path(queue.project.root) / ".baselinekit").write_text("a file is in the way")
-    grade = observe(queue, people())
-    assert (grade.outcome, grade.verdict) == ("unscored", "pending")
-    assert "could not be queued" in grade.reason
 
 
 def test_standings_are_selected_by_case_pattern_and_key(queue: Queue) -> None:

@@ -72,35 +72,3 @@ def test_e11_e12_run_of_queries_sends_no_prompt_and_counts_no_retries(tmp_path: 
         assert text in whole
     assert "<constraints>" not in whole
     assert "Refactor {{" not in whole
-
-
-def test_e4_run_gives_failed_checks_their_lines(tmp_path: Path) -> None:
-    evals = """\
-cases:
-  - name: a
-    inputs: {}
-    assert:
-      - contains: "say"
-      - contains: "nowhere"
-      - min_tokens: 2
-      - matches: "^never$"
-    rubric: Is it polite?
-"""
-
-    class Says(World):
-        def ask(self, ask: ModelQuestion) -> Answer:
-            return Answer("They say so.", usage=Usage(1, 1))
-
-    (result,) = Says(tmp_path).run(suite(*cases(tmp_path, evals))).results
-    assert result.case is not None
-    grades = result.case.attempts[0].grades
-    assert {grade.grader: (grade.outcome, grade.verdict, grade.line) for grade in grades} == {
-        "contains": ("passed", None, None),
-        "contains 2": ("failed", None, 6),
-        "min_tokens": ("passed", None, None),
-        "matches": ("failed", None, 8),
-        "judge": ("unscored", "not judged", 9),
-    }
-    assert result.line == 2
-    assert result.explanation[0].startswith("contains passed")
-    assert any(line.startswith(f"contains 2 failed ({FOLDER}/eval.yml:6): ") for line in result.explanation)

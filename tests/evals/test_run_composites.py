@@ -3,6 +3,7 @@
 import json
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from evalcases import World, case, suite
@@ -15,7 +16,7 @@ from baselinekit.graders.by_field import FieldAccuracy, GradedField
 from baselinekit.graders.by_text import Contains
 from baselinekit.graders.composite import Aggregator, make_composite
 from baselinekit.model.evals import GoodAnswer
-from baselinekit.model.grades import Evaluators, Grader, HumanRating, PassRule
+from baselinekit.model.grades import Evaluators, Grade, Grader, HumanRating, PassRule
 from baselinekit.model.ratings import Rating
 from baselinekit.model.traces import TraceMessage
 from baselinekit.report.forms.table import render_report
@@ -63,7 +64,15 @@ def test_finish_decides_a_composite_by_a_new_rating(tmp_path: Path, value: int, 
     world, ticks = World(tmp_path), count(1_700_000_000)
     queue = Queue(world.project(), lambda: float(next(ticks)))
     waiting = case("a", "yes", made_of(has("yes", "facts"), people), pass_rule=MEAN)
-    report = world.run(suite(waiting), outside=EvalClients(rated=queue.rated))
+    items = []
+
+    def rated(*asked: Any) -> Grade:
+        grade, item = queue.rated(*asked)
+        items.append(item)
+        return grade
+
+    report = world.run(suite(waiting), outside=EvalClients(rated=rated))
+    queue.ratings.enqueue(*items)
     assert report.results[0].verdict == "pending", report.results[0].reason
     (standing,) = queue.standings()
     queue.rate(standing.item, Rating("ada", value, queue.stamp()))

@@ -72,7 +72,7 @@ def test_added_grader_is_read_strictly_and_is_in_the_schema() -> None:
         assert any("word_count" in problem.hint for problem in problems)
     parts = schema_with(ALL)["$defs"]
     assert parts["WordCountConfig"]["properties"]["method"] == {"const": "word_count"}
-    assert {"$ref": "#/$defs/WordCountConfig"} in parts["CodeConfig"]["anyOf"]
+    assert {"$ref": "#/$defs/WordCountConfig"} in parts["CodeGrader"]["properties"]["config"]["anyOf"]
     row = replace(ROW, known_by=("most",), read=lambda config: (WordCount(int(config["most"])), []))
     rows = {**GRADERS, **by_config(row)}
     grader, _ = read({"type": "code", "config": {"most": "3"}}, (), GraderContext(graders=rows))

@@ -24,7 +24,7 @@ def test_h71_load_gates_reads_the_trigger_of_the_document(tmp_path: Path) -> Non
     write(tmp_path, "plan.yaml", (REFERENCE / "eval-trigger.yaml").read_text())
     write(tmp_path, "evals/feature-x.yaml", "id: a\n")
     (gate,) = load_gates("plan.yaml", str(tmp_path))
-    assert gate.least == {"pass_at_1": 0.85, "pass_hat_3": 0.7}
+    assert gate.least == {"pass@1": 0.85, "pass^3": 0.7}
     assert (gate.categories, gate.tags) == (("capability",), ("critical", "feature-x"))
     assert (gate.blocking, gate.notification, gate.archive) == (True, True, True)
     assert gate.report == "./eval-results/phase-{phase_id}.md"

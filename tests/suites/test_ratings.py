@@ -51,18 +51,15 @@ def test_h42_rate_twice_or_more_than_allowed_is_refused(tmp_path: Path, again: s
     assert [kept.value for kept in ratings.rate(FIRST, rating(again, 5), again=True).ratings] == [5]
     assert [ratings.withdraw(FIRST, again) for _ in range(2)] == [True, False]
     assert ratings.all() == [item()]
-    ratings.enqueue(item(most=2))
-    for name in ("ada", "bob"):
-        ratings.rate(FIRST, rating(name))
-    with pytest.raises(InvalidInput, match=r"no more than 2 are allowed"):
+    ratings.enqueue(item(most=1))
+    ratings.rate(FIRST, rating("ada"))
+    with pytest.raises(InvalidInput, match=r"no more than 1 are allowed"):
         ratings.rate(FIRST, rating("carol"))
     with pytest.raises(InvalidInput, match="nothing with the key"):
         ratings.rate(SECOND, rating("carol"))
 
 
-@pytest.mark.parametrize(
-    "bad", [*map(rating, ("", "  ", "a\x1b[31m", "x" * 101)), rating("a", 9), rating("a", note="x" * 10_001)]
-)
+@pytest.mark.parametrize("bad", [*map(rating, ("", "  ", "a\x1b[31m")), rating("a", 9)])
 def test_rate_with_a_wrong_name_or_value_is_refused(tmp_path: Path, bad: Rating) -> None:
     ratings = Ratings(str(tmp_path))
     ratings.enqueue(item())

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -11,11 +10,6 @@ from test_loading_cases import GRADERS, INPUTS
 
 from baselinekit.errors import InvalidInput
 from baselinekit.files.languages import language
-from baselinekit.graders.by_model import ModelJudge
-from baselinekit.graders.by_text import ExactMatch
-from baselinekit.model.evals import Expected
-from baselinekit.model.grades import FunctionOutput
-from baselinekit.suites import capability, suite
 from baselinekit.suites.authoring import example_files, json_schema
 from baselinekit.suites.loading import load_cases
 from baselinekit.suites.settings import NUMBERED
@@ -67,8 +61,6 @@ WRONG_KEYS = [
     "grader: {type: code, method: regex, config: {patern: y}}",
     "grader: {type: human, config: {criteria: [tone]}}",
     "grader: {type: model, config: {rubric: ok}, weight: -1}",
-    "expected: {type: functional, value: {function_name: f, test_cases: [{input: [5], outptu: 1}]}}",
-    "expected: {type: semantic, value: {must_include: [y]}, alternatives: [{must: [z]}]}",
     "expected: {value: y}\nmetadata: {dificulty: easy}",
     "expected: {value: y}\nmetadata: {timeout_seconds: 0}",
     "expected: {value: y}\nexecution: {type: prompt, modle: x}",
@@ -94,20 +86,7 @@ def test_h17_schema_refuses_what_the_loader_refuses_by_its_shape(tmp_path: Path)
         assert not fits(text), text
 
 
-@pytest.mark.slow
-def test_schema_has_every_key_and_every_part_of_it_is_used() -> None:
-    kinds: dict[str, Any] = {
-        "Case": capability.CapabilityRecord,
-        "CasesFile": capability.CasesFile,
-        "Suite": suite.StatedSuite,
-        "Expected_semantic": Expected,
-        "ModelConfig": ModelJudge,
-    }
-    parts = SCHEMA["$defs"]
-    for name, kind in kinds.items():
-        assert parts[name]["properties"].keys() == {*kind.__struct_fields__}
-    for kind in (FunctionOutput, ExactMatch):
-        assert parts[f"{kind.__name__}Config"]["properties"].keys() == {*kind.__struct_fields__, "method"}
+def test_schema_is_valid_and_every_part_of_it_is_used() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     text = json.dumps(SCHEMA)
-    assert [name for name in parts if f'"#/$defs/{name}"' not in text] == []
+    assert [name for name in SCHEMA["$defs"] if f'"#/$defs/{name}"' not in text] == []

@@ -8,7 +8,7 @@ from storehelp import write
 
 from baselinekit.errors import InvalidInput, Refused
 from baselinekit.suites.loading import load_cases, load_suite
-from baselinekit.suites.settings import check_days, resolve_named, results_of, write_reports
+from baselinekit.suites.settings import resolve_named, results_of, write_reports
 from baselinekit.suites.suite import load_gates
 
 HEAD = "id: a\ninput: {type: prompt, content: x}\n"
@@ -97,19 +97,19 @@ def test_f41_resolve_named_from_a_file_outside_the_project(root: Path) -> None:
     assert resolve_named(str(root), "evals/c.yaml", str(root / "evals/y.json")) == "evals/y.json"
 
 
-def kept(folder: Path, started: str = "2024-01-20T14:30:52Z") -> list[str]:
-    written, reason = write_reports(str(folder), started, TEXTS, str(folder))
+def kept(root: Path, started: str = "2024-01-20T14:30:52Z") -> list[str]:
+    written, reason = write_reports(str(root), "s.yaml", None, started, TEXTS)
     assert reason == ""
-    return [os.path.relpath(path, folder) for path in written]
+    return [os.path.relpath(path, root / "results") for path in written]
 
 
 def test_h64_write_reports_by_day_and_links_latest(tmp_path: Path) -> None:
     folder = tmp_path / "results"
-    assert kept(folder) == ["2024-01-20/run-143052.json", "2024-01-20/run-143052.md"]
+    assert kept(tmp_path) == ["2024-01-20/run-143052.json", "2024-01-20/run-143052.md"]
     assert (folder / "latest" / "run-143052.md").read_text() == "# x\n"
     assert os.readlink(folder / "latest") == "2024-01-20"
-    assert kept(folder) == ["2024-01-20/run-143052-2.json", "2024-01-20/run-143052-2.md"]
-    kept(folder, "2024-01-21T00:00:01Z")
+    assert kept(tmp_path) == ["2024-01-20/run-143052-2.json", "2024-01-20/run-143052-2.md"]
+    kept(tmp_path, "2024-01-21T00:00:01Z")
     assert os.readlink(folder / "latest") == "2024-01-21"
 
 
@@ -123,7 +123,7 @@ def test_h64_write_reports_leaves_a_foreign_latest_as_it_is(tmp_path: Path, kind
     else:
         latest.symlink_to("/tmp")
     before = latest.lstat()
-    written, reason = write_reports(str(tmp_path), "2024-01-20T14:30:52Z", TEXTS, str(tmp_path))
+    written, reason = write_reports(str(tmp_path), "s.yaml", ".", "2024-01-20T14:30:52Z", TEXTS)
     assert (latest.lstat().st_ino, latest.lstat().st_mtime) == (before.st_ino, before.st_mtime)
     assert [os.path.basename(path) for path in written] == ["run-143052.json", "run-143052.md"]
     assert reason.startswith("BK120 latest was not made by baselinekit")
@@ -135,7 +135,5 @@ def test_f41_write_reports_into_a_day_that_is_a_link_is_refused(tmp_path: Path) 
     root.mkdir()
     (root / "2024-01-20").symlink_to(outside)
     with pytest.raises(Refused, match="BK404"):
-        check_days(str(root), str(root))
-    with pytest.raises(Refused, match="BK404"):
-        write_reports(str(root), "2024-01-20T14:30:52Z", TEXTS, str(root))
+        write_reports(str(root), "s.yaml", ".", "2024-01-20T14:30:52Z", TEXTS)
     assert list(outside.iterdir()) == []

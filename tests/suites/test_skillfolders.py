@@ -49,7 +49,7 @@ def test_as_skill_writes_a_skill_and_its_examples() -> None:
     [
         ({"id": "Refactor"}, "the id 'Refactor' cannot name a skill"),
         ({"id": "re_factor"}, "single hyphens"),
-        ({"id": "r" * 65}, "at most 64 characters, and this one 65"),
+        ({"id": "r" * 65}, "64 at most"),
         ({"id": "anthropic-tone"}, "may not contain 'anthropic'"),
         ({"id": "my-claude-helper"}, "may not contain 'claude'"),
         ({"description": None, "summary": "", "triggers": (), "not_for": ()}, "what the prompt is for"),
