@@ -16,7 +16,7 @@ from typing import Any, Literal
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from baselinekit import __version__
-from baselinekit.clients.trust import origin
+from baselinekit.clients.trust import host_of, origin
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, suggest
 from baselinekit.files.jsontext import to_bytes
 from baselinekit.kinds.bodies import Body, BodyWatch, is_metrics_definition, read_body, undeclared_form
@@ -498,73 +498,55 @@ def all_headers(response: Response) -> dict[str, str]:
     return headers
 
 
-# The cookies of one recipe: later steps send back what an answer sets, to the same host and port. No cookie
-# outlives the recipe (F50), and none is for all hosts of a public suffix. The jar of the standard library and
-# of httpx fails on broken cookies and writes about it to the terminal, sends a cookie to every port of its
-# host, and lets the host 10.0.0.1 set one for 11.0.0.1.
+# The cookies of one recipe: later steps send back what an answer sets, to the same host and port only. No
+# cookie outlives the recipe (F50). The jar of the standard library and of httpx fails on broken cookies and
+# writes about it to the terminal, and sends a cookie to every port of its host.
 
-_LARGEST_COOKIE = 4_096
 _SECONDS = lazy_pattern(r"-?[0-9]{1,12}")
-_ADDRESS = lazy_pattern(r"[0-9.]+|.*:.*")
-_PUBLIC_SUFFIX = lazy_pattern(r"[^.]+|(?:ac|co|com|edu|gob|gov|mil|ne|net|or|org)\.[a-z]{2}")
-"""`com`, `co.uk` and the like: the whole list of public suffixes is longer than this program."""
 
 
 class Cookies:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._cookies: dict[tuple[str, str, str, str], tuple[str, bool, bool]] = {}
-        """By port, host, path and name: the value, whether it is for subdomains, and for https only."""
+        self._cookies: dict[tuple[str, str, str], tuple[str, bool]] = {}
+        """By host with port, path and name: the value, and whether it is for https only."""
 
     def take(self, url: str, response: Response) -> None:
         """Add the cookies that an answer sets, and remove those that it revokes. A broken one is left out, as
-        is one that this host may not set."""
-        _, host, port, path = _destination(url)
+        is one for a host that this one does not belong to."""
+        parts = urlsplit(url)
         for text in (text for header, text in response.headers if header.lower() == "set-cookie"):
-            pair, *parts = text.split(";")
-            pairs = (part.partition("=") for part in parts)  # the last of a repeated attribute counts
-            attributes = {name.strip().lower(): value.strip() for name, _, value in pairs}
-            name, _, value = (part.strip() for part in pair.partition("="))
-            is_large = len(name) + len(value) > _LARGEST_COOKIE
+            pair, *rest = text.split(";")
+            name, equals, value = (part.strip() for part in pair.partition("="))
+            pairs = (part.partition("=") for part in rest)  # the last of a repeated attribute counts
+            attributes = {key.strip().lower(): setting.strip() for key, _, setting in pairs}
             domain = attributes.get("domain", "").lower().removeprefix(".")
-            is_above = _is_below(host, domain) and not _PUBLIC_SUFFIX.fullmatch(domain)
-            is_foreign = bool(domain) and domain != host and not is_above
-            if not name or "=" not in pair or is_large or is_foreign or _CONTROL.search(name + value):
+            is_foreign = bool(domain) and not f".{parts.hostname}".endswith(f".{domain}")
+            if not name or not equals or is_foreign or _CONTROL.search(name + value):
                 continue
-            folder = attributes.get("path", "")
-            folder = folder if folder.startswith("/") else path.rpartition("/")[0] or "/"
-            key = (port, domain or host, folder, name)
+            path = attributes.get("path", "")
+            path = path if path.startswith("/") else parts.path.rpartition("/")[0] or "/"
+            key = (host_of(origin(url)), path, name)
             self._cookies.pop(key, None)
             expires = http_date(attributes.get("expires", ""))
             is_expired = expires is not None and expires <= self._now()
             if _SECONDS.fullmatch(attributes.get("max-age", "")):
                 is_expired = int(attributes["max-age"]) <= 0
             if not is_expired:  # a server revokes a cookie by an expiry in the past
-                self._cookies[key] = value, bool(domain), "secure" in attributes
+                self._cookies[key] = value, "secure" in attributes
 
     def header_for(self, url: str) -> str:
         """Return the value of the Cookie header for a URL, cookies with longer paths first."""
-        scheme, to_host, to_port, to_path = _destination(url)
+        parts, host = urlsplit(url), host_of(origin(url))
         chosen = [
             (len(path), f"{name}={value}")
-            for (port, host, path, name), (value, is_wide, is_secure) in self._cookies.items()
-            if port == to_port
-            and (to_host == host or (is_wide and _is_below(to_host, host)))
-            and (to_path == path or to_path.startswith(path.rstrip("/") + "/"))
-            and (scheme == "https" or not is_secure)
+            for (own_host, path, name), (value, is_secure) in self._cookies.items()
+            if own_host == host
+            and (parts.path == path or parts.path.startswith(path.rstrip("/") + "/"))
+            and (parts.scheme == "https" or not is_secure)
         ]
         chosen.sort(key=lambda cookie: -cookie[0])
         return "; ".join(text for _, text in chosen)
-
-
-def _is_below(host: str, domain: str) -> bool:
-    return host.endswith(f".{domain}") and not _ADDRESS.fullmatch(host)
-
-
-def _destination(url: str) -> tuple[str, str, str, str]:
-    """Return scheme, host, port and path."""
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname or "", origin(url).rpartition(":")[2], parts.path or "/"
 
 
 # One request with its cookies, redirects and retries; each time it is sent it is checked again.
