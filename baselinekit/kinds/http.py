@@ -49,7 +49,6 @@ from baselinekit.model.recipes import (
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema import read_as
 from baselinekit.secrets.declared import SHORTEST_WITHIN
-from baselinekit.secrets.finding import is_secret_header
 from baselinekit.secrets.variables import as_text, names_in
 from baselinekit.structs import AtLeastOne, Count, Name, Struct, TimeLimit, field, replace
 from baselinekit.values.paths import Pattern, find, parse, roots, suggest_path
@@ -106,17 +105,13 @@ def collected_of(http_input: HttpRequest | HttpFlow) -> dict[Path, tuple[str, st
     """Map each place of the output to its step and path; an empty path means the whole response."""
     if not isinstance(http_input, HttpFlow):
         return {(): ("", "")}
-    steps, collect, names = http_input.steps, http_input.collect, step_names(http_input)
+    steps, collect = http_input.steps, http_input.collect
     if collect is None:
         return {(): (steps[-1].name or str(len(steps)), "")} if steps else {}
     if isinstance(collect, list):
         return {(name,): (name, "") for name in collect}
-    collected: dict[Path, tuple[str, str]] = {}
-    for key, text in collect.items():  # the name of a step may contain dots
-        matching = [name for name in names if text == name or text.startswith(f"{name}.")]
-        name = max(matching, key=len, default=text.partition(".")[0])
-        collected[key,] = name, text[len(name) + 1 :] if matching else ""
-    return collected
+    parts = ((key, text.partition(".")) for key, text in collect.items())
+    return {(key,): (name, path) for key, (name, _, path) in parts}
 
 
 # Values from answers: those that a step saves for later steps, and those that the flow collects.
@@ -130,18 +125,19 @@ def pick(text: str, output: Json, step: str, at: Path) -> Json:
     `$`, or from whichever of the whole output and its body has it. A path with wildcards that matches several
     values gives a list of them. A path may end in a function."""
     pattern = _pattern_in(text)
-    header = _header_in(pattern)
-    lower = replace(pattern, segments=("headers", header, *pattern.segments[2:])) if header else pattern
-    values = _values_at(pattern, output, at) or _values_at(lower, output, at)
+    match pattern.segments:
+        case ("headers", str(name), *rest):
+            pattern = replace(pattern, segments=("headers", name.lower(), *rest))
+    values = _values_at(pattern, output, at)
     if not values:
         hint = suggest_path(pattern, output) or f"its status was {output['status']}"
         raise CannotReplay(Problem("BK313", f"{step}: nothing at {text!r} in its output", hint, at=at))
     value = values[0] if len(values) == 1 else values
-    if match := _COMPUTED.fullmatch(text):
+    if computed := _COMPUTED.fullmatch(text):
         from baselinekit.values.jsonpath import compute  # few flows need it
 
         try:
-            value = compute(match[2], value)
+            value = compute(computed[2], value)
         except ValueError:
             message = f"{step}: {text!r} cannot be computed from {json_type(value)}"
             raise CannotReplay(Problem("BK313", message, "look at the output", at=at)) from None
@@ -159,20 +155,6 @@ def _values_at(pattern: Pattern, output: Json, at: Path) -> list[Json]:
         hint = f"write $.{pattern.text} or body.{pattern.text}"
         raise invalid("BK312", f"{pattern.text!r} is both in the whole output and in its body", hint, at)
     return [value for start in starts for _, value in find(pattern, output["body"] if start else output)]
-
-
-def _header_in(pattern: Pattern) -> str:
-    """Return the header that a path leads to, in lower case; "" for another path."""
-    first, *rest = pattern.segments
-    return rest[0].lower() if first == "headers" and rest and isinstance(rest[0], str) else ""
-
-
-def _headers_used(http_input: HttpRequest | HttpFlow, index: int) -> set[str]:
-    """Return the headers of a step's answer that the flow uses, in lower case."""
-    names = step_names(http_input)
-    paths = [*steps_of(http_input)[index][0].save.values()] if isinstance(http_input, HttpFlow) else []
-    paths += [path for name, path in collected_of(http_input).values() if path and names.get(name) == index]
-    return {_header_in(_pattern_in(path)) for path in paths} - {""}
 
 
 def _problems_of_flow(flow: HttpFlow) -> Iterator[Problem]:
@@ -684,9 +666,8 @@ def ask_with_retries(
 _EVAL_CONTENT = {"$ref": "#/$defs/HttpRequest"}
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 """The methods that RFC 9110 calls safe."""
-_OPERATION_HEADERS = ("x-amz-target", "soapaction")
 _OPERATION_KEYS = ("operationName", "method")
-"""Headers and keys that name the operation, if the address does not."""
+"""Keys of a body that name the operation, if the address does not."""
 _STATUS = ("status", "$.status", "$['status']", '$["status"]')
 
 
@@ -770,18 +751,17 @@ class HttpKind(RecipeKind):
         return url.split("://")[-1].split("/")[0].rsplit("@")[-1].split(":")[0] or self.name
 
     def distinctions(self, recipe: Recipe, base_url: Json) -> list[str]:
-        """Return the path, the query, the operation that a body or a header names, and the host; of a flow,
-        those of its last step."""
+        """Return the path, the query, the operation that a body names, and the host; of a flow, those of its
+        last step."""
         step, _ = steps_of(recipe.input)[-1]
         in_url = urlsplit(step.url or "")._replace(scheme="", netloc="").geturl()
         target = step.endpoint or step.path or in_url
         path, _, query = target.partition("#")[0].partition("?")  # urlsplit refuses a path like `//[x`
         params = [f"{name} {value}" for name, value in step.params.items()]
-        operations = [value for name, value in step.headers.items() if name.lower() in _OPERATION_HEADERS]
-        if isinstance(step.json, dict):
-            operations += [step.json[key] for key in _OPERATION_KEYS if isinstance(step.json.get(key), str)]
+        body = step.json if isinstance(step.json, dict) else {}
+        operations = [body[key] for key in _OPERATION_KEYS if isinstance(body.get(key), str)]
         host = str(step.url or base_url or "").partition("://")[2].partition("/")[0]
-        return [f"{step.method} {path}", " ".join([query, *params]), " ".join(map(str, operations)), host]
+        return [f"{step.method} {path}", " ".join([query, *params]), " ".join(operations), host]
 
     def addresses(self, recipe: Recipe) -> Iterator[str]:
         yield from super().addresses(recipe)
@@ -827,9 +807,8 @@ class HttpKind(RecipeKind):
             response, took, repeats = _follow(request, redirects, retries, step_setting, cookies, short)
             has_written = has_written or request.method not in SAFE
             body = read_answer(response, request)
-            used = {header for header in _headers_used(recipe.input, index) if not is_secret_header(header)}
-            kept = [*DEFAULT_KEPT_HEADERS, *sorted(used - {*DEFAULT_KEPT_HEADERS})]
-            output = http_output(response, _chosen("keep_headers", kept, shared, setting.http), body.value)
+            kept = _chosen("keep_headers", DEFAULT_KEPT_HEADERS, shared, setting.http)
+            output = http_output(response, kept, body.value)
             full_output = {**output, "headers": all_headers(response)}
             outputs.append(output)
             exchanges.append((request, full_output))
