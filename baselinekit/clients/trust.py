@@ -293,9 +293,10 @@ def origin(url: str) -> str:
     different hosts is refused: a request might go to a host that was not checked."""
     result = _origin(url)
     if result is None:
-        from baselinekit.model.addresses import why_unclear  # not needed by most runs
-
-        raise Refused(Problem("BK405", *why_unclear(url)))
+        message = "a URL does not say unambiguously where it leads"  # not shown: it may hold a password
+        hint = "write http://host:port/path, with no user, blank, backslash or control character; "
+        hint += "credentials go into `auth:` of the recipe (-u NAME:PASSWORD with --secret)"
+        raise Refused(Problem("BK405", message, hint))
     return result
 
 

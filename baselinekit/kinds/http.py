@@ -33,7 +33,7 @@ from baselinekit.kinds.settings import (
     unverified,
 )
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.addresses import PORT_HINT, has_no_such_port, url_for_message
+from baselinekit.model.addresses import url_for_message
 from baselinekit.model.recipes import (
     IDEMPOTENT,
     Auth,
@@ -268,14 +268,12 @@ def normalize_url(url: str, at: Path = (), shown: str = "") -> str:
         elif not host.isascii():
             host = host.encode("idna").decode()
         is_usable = bool(host.startswith("[") or _HOST.fullmatch(host)) and not _CONTROL.search(url)
-        is_usable = is_usable and parts.scheme in ("http", "https")
+        is_usable = is_usable and parts.scheme in ("http", "https") and port != 0
     except ValueError:
         is_usable = False
-    if has_no_such_port(url):
-        raise invalid("BK311", f"there is no such port, {shown!r}", PORT_HINT, at)
     if not is_usable:
         message = f"not an absolute http or https address, {shown!r}"
-        raise invalid("BK311", message, "such as https://api.example.com", at)
+        raise invalid("BK311", message, "such as https://api.example.com:8443", at)
     if "@" in parts.netloc:
         message = "the address contains credentials"
         raise invalid("BK311", message, "remove them, and use `auth` with variables", at)
