@@ -8,9 +8,9 @@ from getopt import GetoptError, getopt
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
+from baselinekit.clients.headers import FRAMING
 from baselinekit.errors import InvalidInput, Problem, suggest
 from baselinekit.importers import drafts
-from baselinekit.kinds.http import FRAMING
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import Json
 from baselinekit.structs import Struct

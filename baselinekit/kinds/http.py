@@ -16,6 +16,7 @@ from typing import Any, Literal
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from baselinekit import __version__
+from baselinekit.clients.headers import header_fault
 from baselinekit.clients.trust import host_of, origin
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, suggest
 from baselinekit.files.jsontext import to_bytes
@@ -180,11 +181,6 @@ def _problems_of_path(text: str, at: Path) -> list[Problem]:
 # What is wrong with a request: checked as it is written, when its file is read, and as it is sent.
 
 _METHOD = lazy_pattern(r"[A-Z][A-Z0-9_-]*")
-_TOKEN = lazy_pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_BAD_VALUE = lazy_pattern(r"[\x00-\x08\x0a-\x1f\x7f]")
-FRAMING = lazy_pattern(
-    r"(?i)host|content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
-)
 _VARIABLE = lazy_pattern(r"\{\{.*?\}\}")
 _UNSAFE = lazy_pattern(r"[^!$&'()*+,/:;=?@\[\]~A-Za-z0-9._%-]|%(?![0-9A-Fa-f]{2})")
 _CONTROL = lazy_pattern(r"[\x00-\x1f\x7f]")
@@ -236,19 +232,8 @@ def check_url(url: str | None, at: Path) -> Iterator[Problem]:
 
 def check_headers(headers: Mapping[str, Scalar], at: Path) -> Iterator[Problem]:
     for name, value in headers.items():
-        if fault := _header_fault(_VARIABLE.sub("x", name), str(value)):
+        if fault := header_fault(_VARIABLE.sub("x", name), str(value)):
             yield Problem("BK108", *fault, at=(*at, name))
-
-
-def _header_fault(name: str, value: str) -> tuple[str, str] | None:
-    """Return why a header cannot be sent, and what to do."""
-    if not _TOKEN.fullmatch(name):
-        return f"{name!r} is not a header name", "letters, digits and `-`"
-    if FRAMING.fullmatch(name):
-        return f"the header {name} cannot be set", "leave it out: it is derived from the URL and the body"
-    if _BAD_VALUE.search(value):
-        return f"a line break or control character in the header {name}", "remove it"
-    return None
 
 
 def _endpoint_fault(name: str, text: str) -> tuple[str, str]:
@@ -291,8 +276,11 @@ def _percent_encode(text: str) -> str:
 DEFAULT_TIMEOUT = 30.0
 DEFAULT_KEPT_HEADERS = ["content-type"]
 """The headers that are kept where `keep_headers` is not set."""
-Headers = dict[str, tuple[str, str]]
-"""By lower-case name: the name as written, and the value."""
+_OWN_HEADERS = {
+    "User-Agent": f"baselinekit/{__version__}",
+    "Accept": "*/*",
+    "Accept-Encoding": "gzip, deflate",
+}
 
 
 def _chosen(name: str, default: Any, *parts: object) -> Any:
@@ -306,20 +294,12 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
     if not _METHOD.fullmatch(method) or method == "CONNECT":
         raise invalid("BK311", f"{method!r} is not an HTTP method", _METHODS, (*at, "method"))
     content, content_type = _body_of(step, setting)
-    headers: Headers = {}
-
-    def add_headers(given: Mapping[str, Json], at: Path) -> None:
-        for name, value in given.items():
-            text = as_text(value)
-            if fault := _header_fault(name, text):
-                raise invalid("BK311", *fault, (*at, name))
-            headers[name.lower()] = (name, text.strip())
-
-    add_headers({"User-Agent": f"baselinekit/{__version__}", "Accept": "*/*"}, ())
-    add_headers({"Accept-Encoding": "gzip, deflate"}, ())
-    add_headers(setting.scope.expand(setting.http.headers), ())
-    add_headers(execution.headers, (*EXECUTION, "headers"))
-    add_headers(step.headers, (*at, "headers"))
+    given = (_OWN_HEADERS, setting.scope.expand(setting.http.headers), execution.headers, step.headers)
+    headers = {
+        name.lower(): (name, as_text(value).strip(" \t"))
+        for mapping in given
+        for name, value in mapping.items()
+    }
     if content_type:
         headers.setdefault("content-type", ("Content-Type", content_type))
     parse, take = _chosen("parse", None, *parts), _chosen("take", None, *parts)
@@ -328,11 +308,14 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
     auth = step.auth or (None if "authorization" in headers else execution.auth)
     credentials = _credentials(auth, (*at, "auth") if step.auth else (*EXECUTION, "auth")) if auth else None
     if isinstance(credentials, str):
-        add_headers({"Authorization": credentials}, at)
+        headers["authorization"] = ("Authorization", credentials)
     if cookies := {**execution.cookies, **step.cookies}:
         own = [headers["cookie"][1]] if "cookie" in headers else []
         pairs = (f"{name}={as_text(value)}" for name, value in cookies.items())
-        add_headers({"Cookie": "; ".join([*own, *pairs])}, at)
+        headers["cookie"] = ("Cookie", "; ".join([*own, *pairs]))
+    for name, value in headers.values():
+        if fault := header_fault(name, value):
+            raise invalid("BK311", *fault, (*at, "headers", name))
     verify, cert = _certificates(execution, setting)
     return Request(
         method=method,

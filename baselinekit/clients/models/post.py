@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from baselinekit import __version__
+from baselinekit.clients.headers import header_fault
 from baselinekit.clients.trust import Trust, origins_in
 from baselinekit.errors import CannotReplay, InvalidInput, OutOfBudget, Problem, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
@@ -219,10 +220,6 @@ CUT_OFF = {
 }
 """What to do if an answer was cut off, by the stop reason, if it is not the limit of tokens."""
 
-_NAME = lazy_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_FRAMING = lazy_pattern(r"(?i)host|content-length|transfer-encoding|connection|expect|te|trailer|upgrade")
-_BAD_VALUE = lazy_pattern(r"[^\t\x20-\x7e\x80-\xff]")
-
 
 def post(question: Question, path: str, default: str, own: dict[str, str], body: Json) -> tuple[Json, float]:
     """Return the body of a successful response, and the seconds that it took; else Again or CannotReplay."""
@@ -335,18 +332,16 @@ def check_wire(model: recipes.Model, world: World, path: str, default: str) -> I
         url = url_of(model, path, default)
         world.trust.naming(url).check_request(url)
     for name, value in model.headers.items():
-        if not _NAME.fullmatch(name) or _FRAMING.fullmatch(name) or _BAD_VALUE.search(value):
-            hint = "leave it out, or correct it"
-            yield Problem("BK602", f"the header {name!r} cannot be sent", hint, at=("headers", name))
+        if fault := header_fault(name, value):
+            yield Problem("BK602", *fault, at=("headers", name))
     if model.key is not None:
         try:
             key = world.secret(model.key)
         except InvalidInput as error:
             yield from error.problems
         else:
-            if not key or _BAD_VALUE.search(key) or key != key.strip():
-                reason = "it is empty, or has blanks or line breaks"
-                message = f"the variable {model.key!r} holds no key: {reason}"
+            if not (key.isascii() and key.isprintable()) or not key or key != key.strip():
+                message = f"the variable {model.key!r} holds no key of printable ASCII characters"
                 yield Problem("BK603", message, "correct its value", at=("key",))
 
 

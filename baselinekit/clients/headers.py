@@ -1,0 +1,20 @@
+"""Which headers may be sent: none that says where a message ends or whom it is for."""
+
+from baselinekit.lazy import lazy_pattern
+
+FRAMING = lazy_pattern(
+    r"(?i)host|content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
+)
+_NAME = lazy_pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_BAD_VALUE = lazy_pattern(r"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+def header_fault(name: str, value: str) -> tuple[str, str] | None:
+    """Return why a header cannot be sent, and what to do."""
+    if not _NAME.fullmatch(name):
+        return f"{name!r} is not a header name", "letters, digits and `-`"
+    if FRAMING.fullmatch(name):
+        return f"the header {name} cannot be set", "leave it out: it is derived from the URL and the body"
+    if _BAD_VALUE.search(value):
+        return f"a line break or control character in the header {name}", "remove it"
+    return None
