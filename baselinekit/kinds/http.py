@@ -53,7 +53,7 @@ from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.variables import as_text, names_in
 from baselinekit.structs import AtLeastOne, Count, Name, Struct, TimeLimit, field, replace
 from baselinekit.values.paths import Pattern, find, parse, roots, suggest_path
-from baselinekit.values.texts import Mask, no_mask
+from baselinekit.values.texts import Mask
 
 
 class HttpExecution(Struct):
@@ -258,7 +258,7 @@ def normalize_url(url: str, at: Path = (), shown: str = "") -> str:
         is_usable = False
     if not is_usable:
         message = f"not an absolute http or https address, {shown!r}"
-        raise invalid("BK311", message, "such as https://api.example.com:8443", at)
+        raise invalid("BK311", message, "such as https://api.example.com", at)
     if "@" in parts.netloc:
         message = "the address contains credentials"
         raise invalid("BK311", message, "remove them, and use `auth` with variables", at)
@@ -649,7 +649,7 @@ SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 """The methods that RFC 9110 calls safe."""
 _OPERATION_KEYS = ("operationName", "method")
 """Keys of a body that name the operation, if the address does not."""
-_STATUS = ("status", "$.status", "$['status']", '$["status"]')
+_STATUS = ("status", "$.status")
 
 
 def with_upper_case_method(request: HttpRequest) -> HttpRequest:
@@ -686,9 +686,6 @@ class HttpKind(RecipeKind):
         if not isinstance(stated_input, HttpFlow):
             return with_upper_case_method(stated_input)
         return replace(stated_input, steps=[with_upper_case_method(step) for step in stated_input.steps])
-
-    def describe_input(self, recipe: Recipe) -> str:
-        return self.target(recipe, no_mask)
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         if not (steps := steps_of(recipe.input)):

@@ -295,10 +295,6 @@ class RecipeKind(ABC):
         """Return the question, for a judge of the answer; empty if the input is a request."""
         return recipe.input if isinstance(recipe.input, str | dict | list) else ""
 
-    def describe_input(self, recipe: Recipe) -> Json:
-        """Return the question, for a person who judges the answer."""
-        return self.asked(recipe)
-
     def question(self, recipe: Recipe) -> Any:
         """Return the part of its input that may name files that belong to the question."""
         return recipe.input

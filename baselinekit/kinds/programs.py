@@ -145,11 +145,7 @@ class CommandKind(RecipeKind):
     def asks(self, recipe: Recipe) -> tuple[Family, str]:
         return "commands", recipe.input.argv[0] if recipe.input.argv else ""
 
-    def asked(self, recipe: Recipe) -> list[str]:
-        argv: list[str] = recipe.input.argv
-        return argv
-
-    def describe_input(self, recipe: Recipe) -> str:
+    def asked(self, recipe: Recipe) -> str:
         return shlex.join(recipe.input.argv)
 
     def question(self, recipe: Recipe) -> CommandInput:
