@@ -15,7 +15,7 @@ from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.http import HTTP, HttpExecution
 from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, current_form, is_empty
 from baselinekit.kinds.messages import answer_of_value, exact_cost, is_structured, read_stated
-from baselinekit.kinds.prompt import WROTE_NO_TEXT, collected, loss_of_calls, observed, problems_of_collect
+from baselinekit.kinds.prompt import WROTE_NO_TEXT, collected, loss_of_calls, observed
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, invalid
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import (
@@ -274,16 +274,9 @@ class SkillKind(RecipeKind):
         """Refuse undefined variables, and a skill that is not declared or cannot work as declared."""
         super().check_replay(recipe, setting)
         execution, skill = _resolve_skill(recipe, setting)
-        name, collect = execution.skill_name, execution.collect or ()
-        if skill.folder is None and "tool_calls" in collect and skill.output != "trace":
-            message = f"the skill {name!r} cannot report which tools it called, and `collect` names them"
-            declaration = f"declare `skills: {{{name}: {{output: trace}}}}`"
-            hint = f"make it answer with {{output, tool_calls}}, and {declaration}"
-            raise invalid("BK617", message, hint, (*EXECUTION, "collect"))
+        name = execution.skill_name
         files.check_scores(recipe.execution.scores, setting)
         if skill.folder is not None:
-            if problems := list(problems_of_collect(collect, skill.model, setting)):
-                raise InvalidInput(*problems)
             _instructions(skill.folder, setting)
             files.check_model(skill.model, (*EXECUTION, "skill_name"), setting)
         elif skill.http is not None:

@@ -71,11 +71,6 @@ class Model(Struct):
     output: Literal["text", "json", "claude"] | None = None
     env: list[str] = field(default_factory=list)
 
-    @property
-    def tells_tool_calls(self) -> bool:
-        """Whether an answer can tell which tools were called: no text can, nor the output of `claude -p`."""
-        return self.llm is None and (self.command is None or self.output == "json")
-
 
 class Limits(Struct):
     """Limits: for the use of models in a run, for replays, and for the number and size of files."""

@@ -174,7 +174,7 @@ def test_refresh_of_answer_that_failed_at_capture_is_allowed(project: Console, a
 @pytest.mark.parametrize(
     ("output", "answer", "exit_code"),
     [
-        ("output: claude", '{"type": "result", "result": "fine"}', 2),
+        ("output: claude", '{"type": "result", "result": "fine"}', 3),
         ("output: json", '{"text": "fine"}', 3),
         ("output: json", '{"text": "fine", "tool_calls": []}', 0),
     ],

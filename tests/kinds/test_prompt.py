@@ -59,7 +59,7 @@ def problems(setting: Setting, recipe: Recipe) -> list[Problem]:
         ("no-ending", "{{x}}", [("user", "hello")]),
         ("a.yaml", "- {role: system, content: 'Be {{x}}'}\n- role: user\n  content: |\n    {{x}}!\n",
          [("system", "Be hello"), ("user", "hello!\n")]),
-        ("a.YML", "messages:\n- {role: user, content: '{{x}}'}\n", [("user", "hello")]),
+        ("a.YML", "- {role: user, content: '{{x}}'}\n", [("user", "hello")]),
         ("a.json", '[{"role": "assistant", "content": "{{x}}?"}, {"role": "user", "content": "1"}]',
          [("assistant", "hello?"), ("user", "1")]),
     ],
