@@ -417,11 +417,9 @@ class _ProgramTarget(Struct):
             if finished.exit_code == 0 and "OUTPUT_FILE" in placeholders:
                 surroundings = replace(self.setting.surroundings, root=folder, folder=folder, within="")
                 content = read_if_there(surroundings, output_file)
-        last_words = children.last_error_line(finished.stderr.strip() or finished.stdout, mask)
-        if finished.exit_code:
-            message = f"{self.source} {describe_exit(finished.exit_code)}{last_words}"
-            raise cannot_replay("BK790", message, "run its command line by hand")
+        children.require_success(finished, self.source, "BK790", mask, "run its command line by hand")
         if content is None:
+            last_words = children.last_error_line(finished.stderr.strip() or finished.stdout, mask)
             message = f"{self.source} wrote nothing into {{OUTPUT_FILE}}{last_words}"
             raise cannot_replay("BK790", message, "let it write its answer there")
         try:

@@ -8,7 +8,7 @@ from typing import Any
 
 from baselinekit.clients.models import post
 from baselinekit.clients.models.anthropic import tokens_of
-from baselinekit.clients.models.budget import count, dollars
+from baselinekit.clients.models.budget import dollars
 from baselinekit.clients.programs import children
 from baselinekit.errors import Problem, cannot_replay
 from baselinekit.files.jsontext import json_or_absent, to_bytes
@@ -32,11 +32,8 @@ def run(question: post.Question, argv: list[str], stdin: bytes | None = None) ->
 
 
 def succeed(question: post.Question, finished: ProcessResult) -> None:
-    if finished.exit_code:
-        message = f"{question.name} ended with exit code {finished.exit_code}"
-        message += children.last_error_line(finished.stderr, question.world.mask)
-        hint = "run its command by hand, with a prompt on its standard input"
-        raise cannot_replay("BK615", message, hint)
+    hint = "run its command by hand, with a prompt on its standard input"
+    children.require_success(finished, question.name, "BK615", question.world.mask, hint)
 
 
 def text_of(question: post.Question, raw: bytes) -> str:
@@ -59,7 +56,7 @@ class StatedAnswer(Struct):
 
     text: str | None = None
     tool_calls: list[StatedCall] | None = None
-    usage: dict[str, Json] | None = None
+    usage: Usage = Usage()
     model: str | None = None
 
 
@@ -70,11 +67,8 @@ def answer_of(question: post.Question, value: Json, seconds: float) -> Answer:
         hint = "return {text, tool_calls, usage, model}, or a text alone"
         message = f"{question.name} returned an answer that cannot be read: {error}"
         raise cannot_replay("BK612", message, hint) from None
-    usage, calls = stated.usage or {}, stated.tool_calls
-    tokens = count(usage.get("tokens_in")), count(usage.get("tokens_out"))
-    called = None if calls is None else tuple(call.as_call() for call in calls)
-    used = Usage(*tokens, dollars(usage.get("cost_usd")))
-    return Answer(stated.text or "", called, used, stated.model, seconds)
+    calls = None if stated.tool_calls is None else tuple(call.as_call() for call in stated.tool_calls)
+    return Answer(stated.text or "", calls, stated.usage, stated.model, seconds)
 
 
 # A model that is a program of the configuration: the prompt on its standard input, the answer on its
@@ -149,10 +143,7 @@ def ask_python(question: post.Question) -> post.Reply:
     argv = children.callable_argv(question.model.python or "", question.world.root)
     question_json = {"input": post.as_prompt(question.ask.messages), "parameters": question.model.settings}
     finished = run(question, argv, to_bytes(question_json))
-    result, error = children.returned_by(finished.stdout)
-    if error:
-        raise cannot_replay("BK615", f"{question.name} raised {error}")
-    succeed(question, finished)
+    result = children.returned_by(finished, question.name, "BK615", question.world.mask)
     if isinstance(result, str):
         return post.Reply(Answer(result, None, seconds=finished.seconds))
     if is_answer(result):
