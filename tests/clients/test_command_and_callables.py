@@ -93,12 +93,6 @@ def test_command_model_reports_calls_usage_and_cost() -> None:
     )
 
 
-@pytest.mark.parametrize("value", ["just words\n", {"answer": 42}, [1, 2]])
-def test_command_model_output_that_is_not_an_object_is_the_text(value: Any) -> None:
-    text = Program(value).within(output="json").ask(question()).text
-    assert text == (value.rstrip("\n") if isinstance(value, str) else json.dumps(value))
-
-
 @pytest.mark.parametrize(
     ("program", "output", "code", "word"),
     [
@@ -106,6 +100,8 @@ def test_command_model_output_that_is_not_an_object_is_the_text(value: Any) -> N
         (Program('{"type": "start"}\n{"text": "fine"}\n'), "json", "BK612", "did not write one JSON object"),
         (Program('INFO: loaded\n{"text": "fine"}\n'), "json", "BK612", "its text: 'INFO: l"),
         (Program('{"text": "fi'), "json", "BK612", "did not write one JSON object"),
+        (Program("just words"), "json", "BK612", "its text: 'just words'"),
+        (Program({"answer": 42}), "json", "BK612", "did not write one JSON object"),
         (Program({"type": "result", "result": "fine"}), "json", "BK612", "did not write one JSON object"),
         (Program({"text": 5}), "json", "BK612", "got `int` - at `$.text`"),
         (Program({"text": "a", "tool_calls": {}}), "json", "BK612", "at `$.tool_calls`"),
@@ -113,7 +109,9 @@ def test_command_model_output_that_is_not_an_object_is_the_text(value: Any) -> N
         (Program({"text": "a", "usage": 3}), "json", "BK612", "at `$.usage`"),
         (Program({"text": "a", "cost": 3}), "json", "BK612", "unknown field `cost`"),
         (Program({**CLAUDE, "is_error": True, "result": "Too low"}), "claude", "BK615", "Too low"),
-        (Program({**CLAUDE, "result": None, "subtype": "max_turns"}), "claude", "BK612", "max_turns"),
+        (Program({**CLAUDE, "result": None, "subtype": "max_turns"}), "claude", "BK612", "wrote no `result`"),
+        (Program({**CLAUDE, "stop_reason": "max_tokens"}), "claude", "BK613", "cut off (max_tokens)"),
+        (Program({**CLAUDE, "stop_reason": "refusal"}), "claude", "BK614", "declined to answer"),
         (Program("no json"), "claude", "BK612", "--output-format json"),
         (Program({"is_error": True, "result": "not logged in"}, 1), "claude", "BK615", "not logged in"),
         (Program("half", 1, "no licence"), "text", "BK615", "exit code 1; its last output was: no licence"),

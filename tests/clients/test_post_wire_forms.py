@@ -188,9 +188,9 @@ BUSY = {"error": {"message": "litellm.RateLimitError: a mock\n\nNo fallback was 
 BROKEN = choice({"content": "half"}, None)
 BROKEN["choices"][0]["error"] = {"code": 502, "message": "Upstream went away"}
 NO_ANSWER: list[tuple[str, Any, str, str]] = [
-    ("openai", chat("half", "length"), "BK613", "cut off"),
-    ("openai", chat("half", "MAX_TOKENS"), "BK613", "limit of tokens"),
-    ("openai", chat("half", "model_length"), "BK613", "limit of tokens"),
+    ("openai", chat("half", "length"), "BK613", "cut off (length): raise `max_tokens`"),
+    ("openai", chat("half", "MAX_TOKENS"), "BK613", "cut off"),
+    ("openai", chat("half", "model_length"), "BK613", "cut off"),
     ("openai", chat("half", "time_limit"), "BK613", "the answer was interrupted (time_limit)"),
     ("openai", chat("half", "abort"), "BK613", "the answer was interrupted (abort)"),
     ("openai", BROKEN, "BK613", "interrupted (Upstream went away)"),
@@ -221,8 +221,8 @@ NO_ANSWER: list[tuple[str, Any, str, str]] = [
     ("anthropic", message("See:", {"type": "image", "source": {}}), "BK612", "a part of the type 'image'"),
     ("anthropic", Reply(b"event: message_start\ndata: {}\n\n"), "BK612", "streams are not read"),
     ("anthropic", message("half", ended="model_context_window_exceeded"), "BK613", "a larger context"),
-    ("anthropic", message("half", ended="max_tokens"), "BK613", "max_tokens"),
-    ("anthropic", message("half", ended="pause_turn"), "BK613", "(pause_turn): the provider paused"),
+    ("anthropic", message("half", ended="max_tokens"), "BK613", "cut off (max_tokens)"),
+    ("anthropic", message("half", ended="pause_turn"), "BK613", "cut off (pause_turn)"),
     ("anthropic", message("", ended="refusal"), "BK614", "declined"),
     ("anthropic", {"content": "text"}, "BK612", "not a message"),
     ("anthropic", {"content": [{"type": "text", "text": 5}]}, "BK612", "not a message"),

@@ -53,8 +53,7 @@ def _reply(question: post.Question, body: Any) -> post.Reply:
     fault = None if other_part is None else post.unread_part(question, other_part)
     refusal, ended = message.get("refusal"), str(ended).lower()
     if ended in _LENGTH:
-        reason = f"{question.name}: the answer was cut off at its limit of tokens"
-        fault = Problem("BK613", reason, "raise `max_tokens`, or ask for less")
+        fault = post.cut_off(question, ended)
     elif ended in _BROKEN_OFF or choice.get("error"):
         reason = post.message_in(choice.get("error")) or ended
         fault = Problem("BK613", f"{question.name}: the answer was interrupted ({reason})", "ask again")

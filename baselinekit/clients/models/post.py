@@ -214,11 +214,6 @@ _NO_CREDIT = lazy_pattern(
     r"(?i)insufficient_quota|credit balance is too low|insufficient[ _](?:balance|credits)"
 )
 _FILTERED = lazy_pattern(r"(?i)content_filter|content_policy_violation|ResponsibleAIPolicy")
-CUT_OFF = {
-    "model_context_window_exceeded": "send less text, or use a model with a larger context",
-    "pause_turn": "the provider paused its own tools after a long turn: limit them, or ask for less",
-}
-"""What to do if an answer was cut off, by the stop reason, if it is not the limit of tokens."""
 
 
 def post(question: Question, path: str, default: str, own: dict[str, str], body: Json) -> tuple[Json, float]:
@@ -355,12 +350,9 @@ def tools_of(question: Question, schema_key: str) -> list[Json]:
     return tools
 
 
-def not_whole(question: Question, ended: str, hint: str) -> Problem:
-    """The problem of an answer that ended for this reason. `hint`: for the limit of tokens."""
-    if ended == "refusal":
-        return Problem("BK614", f"{question.name} declined to answer", "change the prompt")
+def cut_off(question: Question, ended: str) -> Problem:
     message = f"{question.name}: the answer was cut off ({ended})"
-    return Problem("BK613", message, CUT_OFF.get(ended, hint))
+    return Problem("BK613", message, "raise `max_tokens`, ask for less, or use a model with a larger context")
 
 
 def unread_part(question: Question, kind: str) -> Problem:
