@@ -104,7 +104,10 @@ MISTAKES = (
     [
         (WRONG, MISTAKES),
         ({"output_messages": []}, "there is neither a message nor a `text`"),
-        ({"output_messages": [{"role": "user", "tool_calls": [{}]}]}, "a tool call does not say its `tool`"),
+        (
+            {"output_messages": [{"role": "user", "tool_calls": [{}]}]},
+            "output_messages[0].tool_calls[0].tool: the key 'tool' is missing",
+        ),
     ],
 )
 def test_answer_of_value_reports_every_mistake(answer: Json, words: str) -> None:
