@@ -768,8 +768,7 @@ class HttpKind(RecipeKind):
         execution, is_flow = without_unused_base(recipe, setting), isinstance(recipe.input, HttpFlow)
         cookies, saved = Cookies(setting.clients.now), dict[str, Json]()
         outputs: list[dict[str, Json]] = []
-        exchanges: list[tuple[Request, Json]] = []  # each answer with every header
-        statuses: list[tuple[str, int]] = []
+        exchanges: list[tuple[str, Request, Json]] = []  # each answer with every header
         notes: list[str] = []
         values_of_writes, has_written = list[tuple[str, str, Json]](), False
         seconds, retried = 0.0, 0
@@ -789,8 +788,7 @@ class HttpKind(RecipeKind):
             output = http_output(response, kept, body.value)
             full_output = {**output, "headers": all_headers(response)}
             outputs.append(output)
-            exchanges.append((request, full_output))
-            statuses.append((name if is_flow else "", response.status))
+            exchanges.append((name if is_flow else "", request, full_output))
             notes += [body.note] if body.note else []
             seconds, retried = seconds + took, retried + repeats
             for key, path in raw_step.save.items():
@@ -799,13 +797,12 @@ class HttpKind(RecipeKind):
         collected: dict[Path, Json] = {}
         names = step_names(recipe.input)
         for place, (name, path) in collected_of(recipe.input).items():
-            output, at = exchanges[names[name]][1], (*INPUT, "collect", *place)
+            output, at = exchanges[names[name]][2], (*INPUT, "collect", *place)
             collected[place] = pick(path, output, f"step {name}", at) if path else outputs[names[name]]
         return Observation(
             collected[()] if () in collected else {key: value for (key,), value in collected.items()},
             seconds,
             1 + retried,
-            statuses=tuple(statuses),
             exchanges=tuple(exchanges),
             notes=tuple(notes),
             saved=tuple(values_of_writes),

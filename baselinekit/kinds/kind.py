@@ -191,9 +191,9 @@ class RecipeKind(ABC):
         for path, outcome in places.items():
             yield *outcome.read(value_or_absent(seen.output, path)), True
         visible = {outcome.step for outcome in places.values()}
-        for step, status in seen.statuses:
+        for step, _, answer in seen.exchanges:
             if step not in visible:
-                yield *self.judge_outcome(status, step), False
+                yield *self.judge_outcome(answer["status"], step), False
 
     # Its target.
 

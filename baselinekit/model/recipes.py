@@ -146,8 +146,7 @@ class Answer(Struct):
 
 class ModelUsage(Struct):
     """The use of models in a run so far, estimated if an answer does not state it. Some calls had no answer
-    (`unanswered`): what these may have used is counted separately (`may_tokens`, `may_usd`). `full_price`:
-    the tokens from a cache whose own price is not known, so that their cost is too high."""
+    (`unanswered`): what these may have used is counted separately (`may_tokens`, `may_usd`)."""
 
     calls: Count = 0
     tokens: Count = 0
@@ -155,7 +154,6 @@ class ModelUsage(Struct):
     unanswered: Count = 0
     may_tokens: Count = 0
     may_usd: Dollars = Decimal(0)
-    full_price: Count | None = None
 
     @property
     def at_most(self) -> "ModelUsage":
@@ -166,8 +164,7 @@ class ModelUsage(Struct):
 def added_usage(one: ModelUsage, other: ModelUsage, sign: int = 1) -> ModelUsage:
     """The sum of two usages, or their difference (`sign` -1)."""
     fields = ModelUsage.__struct_fields__
-    totals = {name: (getattr(one, name) or 0) + sign * (getattr(other, name) or 0) for name in fields}
-    return ModelUsage(**totals | {"full_price": totals["full_price"] or None})
+    return ModelUsage(*(getattr(one, name) + sign * getattr(other, name) for name in fields))
 
 
 # Recipe: how to obtain an output again, and what the configuration provides for it. The contents of a recipe
@@ -297,12 +294,12 @@ class Surroundings(Struct):
 class Observation(Struct):
     """An output and what it took to get it. `tool_calls`: None if it is unknown whether there were any;
     `environment`: what only the answer tells about its origin (the model that was served); `flaw`: why it
-    must not become known-good; `statuses`: the status of each step of an http recipe, by the step's name or
-    number (empty without steps); `notes`: possible mistakes; `saved`: the values that a flow saved from
+    must not become known-good; `notes`: possible mistakes; `saved`: the values that a flow saved from
     answers to its writes, and from later answers, each as name, path and value; `failed_checks`: the reason
     of each failing check; `messages`: the conversation that led to the output, if known; `loss`: why
     the output does not hold the tool calls, although no `collect` leaves them out; `exchanges`: each HTTP
-    request as it was sent, with its answer, all headers included."""
+    request as it was sent, with the name or number of its step (empty without steps), and with its answer,
+    all headers included."""
 
     output: Json
     seconds: float
@@ -311,14 +308,13 @@ class Observation(Struct):
     usage: Usage = field(default_factory=Usage)
     environment: Mapping[str, Json] = field(default_factory=dict)
     flaw: str | None = None
-    statuses: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
     saved: tuple[tuple[str, str, Json], ...] = ()
     recorded: bool = False
     failed_checks: Mapping[str, str] = field(default_factory=dict)
     messages: tuple[TraceMessage, ...] = ()
     loss: str | None = None
-    exchanges: tuple[tuple["Request", Json], ...] = ()
+    exchanges: tuple[tuple[str, "Request", Json], ...] = ()
 
     @property
     def reason_not_to_store(self) -> str | None:

@@ -86,8 +86,9 @@ def test_capture_of_killed_program_is_refused(project: Console) -> None:
     run(project, f"capture command --id exits -- {sys.executable} -c 'import sys; sys.exit(3)'")
 
 
-def model_that_answers(project: Console, answer: str, output: str = "output: json") -> None:
+def model_that_answers(project: Console, answer: str, output: str = "") -> None:
     """A model, as a program, and a skill in a folder that asks it."""
+    output = output or ("output: json" if '"text"' in answer else "output: text")
     program = f"import sys; sys.stdin.read(); sys.stdout.write({answer!r})\n"
     (project.folder / "model.py").write_text(program)
     argv = json.dumps([sys.executable, str(project.folder / "model.py")])

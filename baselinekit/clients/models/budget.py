@@ -70,13 +70,13 @@ class Budget:
                     return held
                 self._changed.wait()
 
-    def settle(self, held: Reservation, tokens: int, usd: Decimal | None, full_price: int = 0) -> None:
+    def settle(self, held: Reservation, tokens: int, usd: Decimal | None) -> None:
         """Replace the reservation of a question that was asked by its usage."""
         cost = Decimal(0) if usd is None else usd
         with self._changed:
             if usd is not None:
                 self._dearest[held.model] = max(cost, self._dearest.get(held.model, cost))
-            used = recipes.ModelUsage(1, tokens, cost, full_price=full_price)
+            used = recipes.ModelUsage(1, tokens, cost)
             self._spent = recipes.added_usage(self._spent, used)
             self.release(held)
 
@@ -139,11 +139,6 @@ def price(prices: recipes.Prices | None, tokens_in: int, tokens_out: int, cached
     price_cached = prices.input if prices.cached is None else prices.cached
     dollars = (tokens_in - cached) * _exact(prices.input) + cached * _exact(price_cached)
     return (dollars + tokens_out * _exact(prices.output)) / _A_MILLION
-
-
-def at_full_price(usage: recipes.Usage, prices: recipes.Prices | None) -> int:
-    """The tokens from a cache that were priced as any others."""
-    return (usage.tokens_cached or 0) if prices is not None and prices.cached is None else 0
 
 
 def with_cost(usage: recipes.Usage, prices: recipes.Prices | None) -> recipes.Usage:
