@@ -413,8 +413,7 @@ class MockTarget(AnyTarget, kw_only=True, forbid_unknown_fields=True):
         return MockExecution(
             "mock",
             response,
-            delay=_seconds(self.delay_min_ms),
-            delay_max=_seconds(self.delay_max_ms),
+            delay=_seconds(self.delay_max_ms if self.delay_min_ms is None else self.delay_min_ms),
             target=self.name,
         )
 
