@@ -25,11 +25,11 @@ from baselinekit.values.texts import Mask
 HostForm = Literal["github", "gitlab", "bitbucket"]
 HOSTS: dict[str, HostForm] = {"github.com": "github", "gitlab.com": "gitlab", "bitbucket.org": "bitbucket"}
 _FORMS = {
-    "github": ("/OWNER/REPOSITORY/blob/REF/PATH", ("/blob/", "/raw/")),
-    "gitlab": ("/GROUP/PROJECT/-/blob/REF/PATH", ("/-/blob/", "/-/raw/")),
-    "bitbucket": ("/OWNER/REPOSITORY/src/REF/PATH", ("/src/", "/raw/")),
+    "github": ("/OWNER/REPOSITORY", "/blob/"),
+    "gitlab": ("/GROUP/PROJECT", "/-/blob/"),
+    "bitbucket": ("/OWNER/REPOSITORY", "/src/"),
 }
-"""An example, and what is before the name of a branch, a tag or a commit."""
+"""An example of a repository, and what is before the name of a branch, a tag or a commit."""
 _NAME = r"[A-Za-z0-9_.~+-]*[A-Za-z0-9_][A-Za-z0-9_.~+-]*"
 
 
@@ -65,17 +65,15 @@ def parse_address(url: str, hosts: Mapping[str, HostForm] = HOSTS) -> GitAddress
     """Parse an address; InvalidInput if it is not supported. `hosts`: by `host`, by `host:port`, or with
     another scheme than https before it."""
     forms = {key if "://" in key else f"https://{key}": form for key, form in hosts.items()}
-    examples = ", ".join(f"{host}{_FORMS[form][0]}" for host, form in forms.items())
+    examples = ", ".join(f"{host}{''.join(_FORMS[form])}REF/PATH" for host, form in forms.items())
     message = "a git URL is not the https address of a file in a repository at a host that is known here"
     unusable = InvalidInput(Problem("BK680", message, f"write {examples}, and nothing behind it"))
     try:
         parts = urlsplit(url)
         host = f"{parts.scheme.lower()}://{parts.netloc.lower()}"
-        separators = _FORMS[forms[host]][1]
+        before, _, after = parts.path.partition(_FORMS[forms[host]][1])
     except (ValueError, KeyError):
         raise unusable from None
-    splits = (parts.path.partition(separator) for separator in separators if separator in parts.path)
-    before, _, after = next(splits, ("", "", ""))
     repository, words = before.strip("/").split("/"), [unquote(word) for word in after.split("/")]
     is_repository = len(repository) == 2 or (forms[host] == "gitlab" and len(repository) > 2)
     are_names = all(re.fullmatch(_NAME, name) for name in repository)
