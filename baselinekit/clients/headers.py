@@ -1,6 +1,10 @@
-"""Which headers may be sent: none that says where a message ends or whom it is for."""
+"""Which headers are sent, and which may be: none that says where a message ends or whom it is for."""
+
+from collections.abc import Mapping
 
 from baselinekit.lazy import lazy_pattern
+from baselinekit.model.values import Json
+from baselinekit.secrets.variables import as_text
 
 FRAMING = lazy_pattern(
     r"(?i)host|content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
@@ -18,3 +22,10 @@ def header_fault(name: str, value: str) -> tuple[str, str] | None:
     if _BAD_VALUE.search(value):
         return f"a line break or control character in the header {name}", "remove it"
     return None
+
+
+def merged(*given: Mapping[str, Json]) -> dict[str, tuple[str, str]]:
+    """Merge headers, of which a later one replaces an earlier one of its name. By lower-case name: the name
+    as written, and the value."""
+    pairs = (pair for headers in given for pair in headers.items())
+    return {name.lower(): (name, as_text(value).strip(" \t")) for name, value in pairs}

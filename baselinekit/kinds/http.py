@@ -16,7 +16,7 @@ from typing import Any, Literal
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from baselinekit import __version__
-from baselinekit.clients.headers import header_fault
+from baselinekit.clients.headers import header_fault, merged
 from baselinekit.clients.trust import host_of, origin
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, suggest
 from baselinekit.files.jsontext import to_bytes
@@ -199,8 +199,7 @@ def check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
         hint = "add `endpoint: /…`, or `url: https://…`"
         yield Problem("BK104", "the request names no target", hint, at=(*at, "endpoint"))
     elif len(targets) > 1:
-        message = f"`{'` and `'.join(targets)}` cannot be combined"
-        yield Problem("BK108", message, "keep one of them", at=(*at, targets[1]))
+        yield _combined(targets, at)
     for name in targets:
         text = getattr(request, name)
         if name == "url":
@@ -210,8 +209,12 @@ def check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
     yield from check_headers(request.headers, (*at, "headers"))
     bodies = [name for name in _BODIES if getattr(request, name) not in (ABSENT, None)]
     if len(bodies) > 1 and bodies != ["form", "files"]:
-        message = f"`{'` and `'.join(bodies)}` cannot be combined"
-        yield Problem("BK108", message, "keep one of them (files may go with form)", at=(*at, bodies[1]))
+        yield _combined(bodies, at)
+
+
+def _combined(names: list[str], at: Path) -> Problem:
+    message = f"`{'` and `'.join(names)}` cannot be combined"
+    return Problem("BK108", message, "keep one of them (files may go with form)", at=(*at, names[1]))
 
 
 def check_base(url: str | None, at: Path) -> Iterator[Problem]:
@@ -294,12 +297,8 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
     if not _METHOD.fullmatch(method) or method == "CONNECT":
         raise invalid("BK311", f"{method!r} is not an HTTP method", _METHODS, (*at, "method"))
     content, content_type = _body_of(step, setting)
-    given = (_OWN_HEADERS, setting.scope.expand(setting.http.headers), execution.headers, step.headers)
-    headers = {
-        name.lower(): (name, as_text(value).strip(" \t"))
-        for mapping in given
-        for name, value in mapping.items()
-    }
+    configured = setting.scope.expand(setting.http.headers)
+    headers = merged(_OWN_HEADERS, configured, execution.headers, step.headers)
     if content_type:
         headers.setdefault("content-type", ("Content-Type", content_type))
     parse, take = _chosen("parse", None, *parts), _chosen("take", None, *parts)

@@ -147,7 +147,7 @@ def test_retry_busy_servers_of_both_forms() -> None:
         ("Connection refused", "http://10.0.0.1:9", None, 0, "start the model's server"),
         ("Connection refused", "http://[::1]:9", None, 0, "start the model's server"),
         ("Connection refused", "http://127.0.0.1:9", 2, 2, "start the model's server"),
-        ("no connection within 5 s", "http://127.0.0.1:9", None, 4, "start the service"),
+        ("no connection within 5 s", "http://127.0.0.1:9", None, 4, "start the model's server"),
     ],
 )
 def test_retry_missing_server_unless_port_is_closed(

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from baselinekit import __version__
-from baselinekit.clients.headers import header_fault
+from baselinekit.clients.headers import header_fault, merged
 from baselinekit.clients.trust import Trust, origins_in
 from baselinekit.errors import CannotReplay, InvalidInput, OutOfBudget, Problem, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
@@ -130,7 +130,7 @@ _STATED_SPREAD = 0.5
 _GROWS = 64
 """After this number of tries the wait grows no further."""
 
-_UNREACHABLE = "BK301"
+_UNREACHABLE, _LOST = "BK301", "BK304"
 
 
 def ask_with_retries(
@@ -206,7 +206,6 @@ _AT_ONCE = 512
 _UNHEARD = frozenset((429, 503, 529))
 _SLOWER = "send fewer requests at once (`concurrency`, `per_minute`), or later"
 _RETRIED = frozenset((408, 409, 500, 502, 504)) | _UNHEARD
-_BROKEN_OFF = {"BK301": True, "BK304": False}
 _NO_CREDIT = lazy_pattern(
     r"(?i)insufficient_quota|credit balance is too low|insufficient[ _](?:balance|credits)"
 )
@@ -220,13 +219,11 @@ def post(question: Question, path: str, default: str, own: dict[str, str], body:
         "Accept": "application/json",
         "Accept-Encoding": "gzip, deflate",
         "Content-Type": "application/json",
-        **own,
     }
-    stated_headers = {name.lower() for name in model.headers}
     request = recipes.Request(
         "POST",
         url_of(model, path, default),
-        (*((n, v) for n, v in headers.items() if n.lower() not in stated_headers), *model.headers.items()),
+        tuple(merged(headers, own, model.headers).values()),
         to_bytes({name: value for name, value in body.items() if value is not None}),
         timeout=question.seconds,
         verify=question.world.verify,
@@ -237,31 +234,33 @@ def post(question: Question, path: str, default: str, own: dict[str, str], body:
         response = question.world.send(request)
     except CannotReplay as error:
         problem = replace(error.problems[0], message=f"{question.name}: {error.problems[0].message}")
-        if problem.code not in _BROKEN_OFF:
+        is_unheard = problem.code == _UNREACHABLE
+        if not is_unheard and problem.code != _LOST:
             raise type(error)(problem) from None
-        # A closed port seldom opens in a moment; other failures may be short.
-        is_port_closed = os.strerror(errno.ECONNREFUSED) in problem.message
-        if is_port_closed:
+        if is_unheard:
             hint = "start the model's server (the demo's: baselinekit demo --serve), or correct `base_url`"
             problem = replace(problem, hint=hint)
-        hopeless = is_port_closed and model.retries is None  # with stated `retries` the user wants to wait
-        raise RetryableFailure(problem, unheard=_BROKEN_OFF[problem.code], hopeless=hopeless) from None
+        # A closed port seldom opens in a moment, unless the user wants to wait for it; other failures may be
+        # short.
+        is_port_closed = os.strerror(errno.ECONNREFUSED) in problem.message
+        hopeless = is_port_closed and model.retries is None
+        raise RetryableFailure(problem, unheard=is_unheard, hopeless=hopeless) from None
     begin = on_one_line(response.body.decode("utf-8", "replace"))
     try:
         answer, unread = decode(response.body.decode()), None
     except (NotJson, UnicodeDecodeError) as error:
         answer, unread = None, error
-    stated = answer if isinstance(answer, dict) else {}
-    if not 200 <= response.status < 300:
-        text = message_in(stated.get("error") or stated.get("detail") or stated)
-        message = text if isinstance(answer, dict) else begin
-        raise _failure(question, response.status, message, response, request.url)
+    status, stated = response.status, answer if isinstance(answer, dict) else {}
+    reported = stated.get("error")
+    if not 200 <= status < 300:
+        text = message_in(reported or stated.get("detail") or stated)
+        raise _failure(question, status, begin if unread else text, response, request.url)
     if unread is not None:
         message = f"{question.name} did not answer in JSON: {unread}; it begins {begin!r}"
         raise cannot_replay("BK612", message, "check its `base_url`; streams are not read")
-    if reported := stated.get("error"):  # some servers fail with status 200
+    if reported:  # some servers fail with status 200
         code = reported.get("code") if isinstance(reported, dict) else None
-        status = code if isinstance(code, int) and 400 <= code < 600 else 200
+        status = code if isinstance(code, int) and 400 <= code < 600 else status
         raise _failure(question, status, message_in(reported), response, request.url)
     return answer, response.seconds
 
