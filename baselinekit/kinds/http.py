@@ -51,7 +51,7 @@ from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema import read_as
 from baselinekit.secrets.declared import SHORTEST_WITHIN
 from baselinekit.secrets.variables import as_text, names_in
-from baselinekit.structs import AtLeastOne, Count, Name, Struct, TimeLimit, field, replace
+from baselinekit.structs import AtLeastOne, Count, Name, NotEmpty, Struct, TimeLimit, field, replace
 from baselinekit.values.paths import Pattern, find, parse, roots, suggest_path
 from baselinekit.values.texts import Mask
 
@@ -82,7 +82,7 @@ class HttpFlow(Struct):
     """Requests in order. The last output is compared, or the outputs that `collect` names: steps by their
     name, or `{key: "step.path"}`."""
 
-    steps: list[HttpRequest]
+    steps: NotEmpty[HttpRequest]
     collect: list[str] | dict[str, str] | None = None
 
 
@@ -108,7 +108,7 @@ def collected_of(http_input: HttpRequest | HttpFlow) -> dict[Path, tuple[str, st
         return {(): ("", "")}
     steps, collect = http_input.steps, http_input.collect
     if collect is None:
-        return {(): (steps[-1].name or str(len(steps)), "")} if steps else {}
+        return {(): (steps[-1].name or str(len(steps)), "")}
     if isinstance(collect, list):
         return {(name,): (name, "") for name in collect}
     parts = ((key, text.partition(".")) for key, text in collect.items())
@@ -687,10 +687,8 @@ class HttpKind(RecipeKind):
         return replace(stated_input, steps=[with_upper_case_method(step) for step in stated_input.steps])
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
-        if not (steps := steps_of(recipe.input)):
-            yield Problem("BK108", "a flow without steps", "add a request", at=(*INPUT, "steps"))
         first_steps: dict[str, int] = {}
-        for number, (step, at) in enumerate(steps, 1):
+        for number, (step, at) in enumerate(steps_of(recipe.input), 1):
             yield from check_request(step, at)
             if step.name is not None and (first := first_steps.setdefault(step.name, number)) != number:
                 message = f"two steps are called {step.name!r}: {first} and {number}"  # `collect` names one

@@ -4,16 +4,15 @@ target reports beside its answer, read in one way from programs, services, mocks
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeGuard, TypeVar
 
-from baselinekit.errors import Problem, cannot_replay
+from baselinekit.errors import cannot_replay
 from baselinekit.files.jsontext import json_or_absent, pretty
 from baselinekit.kinds.kind import MessageFiles, RecipeKind, Trouble, is_blank
-from baselinekit.kinds.settings import INPUT
 from baselinekit.model.recipes import Observation, Recipe, Usage
 from baselinekit.model.traces import Role, ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import escape_variables_in
-from baselinekit.structs import Count, Dollars, NotNegative, Struct, field, replace
+from baselinekit.structs import Count, Dollars, NotEmpty, NotNegative, Struct, field, replace
 from baselinekit.values.paths import render
 from baselinekit.values.texts import Mask, mask_and_clip
 
@@ -35,7 +34,7 @@ class StatedConversation(Struct):
     """Messages as a record states them. A record cannot state their files: any path on the machine could then
     be passed to programs."""
 
-    messages: list[TraceMessage]
+    messages: NotEmpty[TraceMessage]
 
 
 class ConversationKind(RecipeKind):
@@ -49,11 +48,6 @@ class ConversationKind(RecipeKind):
         if isinstance(stated_input, StatedConversation):
             return ConversationInput(stated_input.messages)
         return stated_input
-
-    def check(self, recipe: Recipe) -> Iterator[Problem]:
-        if not recipe.input.messages:
-            hint = "such as - {role: user, content: What is 15 + 27?}"
-            yield Problem("BK108", "a conversation without a message", hint, at=(*INPUT, "messages"))
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         return f"{self.whom(recipe)} {shortened(question_of(recipe.input), mask)}".rstrip()
