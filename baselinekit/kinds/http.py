@@ -293,7 +293,7 @@ def _chosen(name: str, default: Any, *parts: object) -> Any:
 
 def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: Path) -> Request:
     """Return the request of a step whose variables are expanded, with the cookies of the recipe."""
-    method, parts = as_text(step.method).upper(), (step, execution, setting.http)
+    method, parts = as_text(step.method), (step, execution, setting.http)
     if not _METHOD.fullmatch(method) or method == "CONNECT":
         raise invalid("BK311", f"{method!r} is not an HTTP method", _METHODS, (*at, "method"))
     content, content_type = _body_of(step, setting)
@@ -651,10 +651,6 @@ _OPERATION_KEYS = ("operationName", "method")
 _STATUS = ("status", "$.status")
 
 
-def with_upper_case_method(request: HttpRequest) -> HttpRequest:
-    return request if "{{" in request.method else replace(request, method=request.method.upper())
-
-
 def without_unused_base(recipe: Recipe, setting: Setting) -> HttpExecution:
     """Leave out base_url where the operator overrides it: the variables in it need not be defined then."""
     execution: HttpExecution = recipe.execution
@@ -674,17 +670,10 @@ class HttpKind(RecipeKind):
     eval_content = _EVAL_CONTENT
 
     def input_of_case(self, content: Json, context: Json) -> tuple[Any, list[Problem]]:
-        request, problems = read_as(HttpRequest, content)
-        return (None if problems else self.normalize(request)), problems
+        return read_as(HttpRequest, content)
 
     def current_of(self, raw_input: Json) -> type[Any]:
         return self.currents[isinstance(raw_input, dict) and "steps" in raw_input]
-
-    def normalize(self, stated_input: Any) -> Any:
-        """Return the input with its methods in upper case."""
-        if not isinstance(stated_input, HttpFlow):
-            return with_upper_case_method(stated_input)
-        return replace(stated_input, steps=[with_upper_case_method(step) for step in stated_input.steps])
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         first_steps: dict[str, int] = {}

@@ -217,7 +217,7 @@ class Scores(Struct):
 
     rubric: dict[str, str] | str
     model: str = "judge"
-    scale: list[int | float] = field(default_factory=lambda: [1, 5])
+    scale: tuple[int | float, int | float] = (1, 5)
     at_least: int | float | None = None
     form: Literal["json", "line"] = "json"
 

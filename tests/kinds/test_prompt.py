@@ -202,10 +202,8 @@ def test_prompt_answer_output_and_reason_not_to_store(
     "scores",
     [
         Scores({}),
-        Scores({"clear": "is it?"}, scale=[1]),
-        Scores({"clear": "is it?"}, scale=[5, 1]),
-        Scores({"clear": "is it?"}, scale=[1, 1]),
-        Scores({"clear": "is it?"}, scale=[True, 5]),
+        Scores({"clear": "is it?"}, scale=(5, 1)),
+        Scores({"clear": "is it?"}, scale=(1, 1)),
         Scores("rubric.yaml"),
         Scores("empty.yaml"),
     ],
