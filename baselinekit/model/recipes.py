@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC
 from decimal import Decimal
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
@@ -12,6 +12,7 @@ from baselinekit.structs import (
     AtLeastOne,
     Count,
     Dollars,
+    Meta,
     NotNegative,
     Struct,
     TimeLimit,
@@ -217,7 +218,7 @@ class Scores(Struct):
 
     rubric: dict[str, str] | str
     model: str = "judge"
-    scale: tuple[int | float, int | float] = (1, 5)
+    scale: Annotated[tuple[int | float, int | float], Meta(description="two numbers")] = (1, 5)
     at_least: int | float | None = None
     form: Literal["json", "line"] = "json"
 
