@@ -51,15 +51,6 @@ def test_command_model_gets_conversation_as_one_text() -> None:
     model.ask(question("Grüezi {{x}}"))
 
 
-def test_f40_command_model_sees_only_named_variables() -> None:
-    bare, named = Program("x"), Program("x")
-    bare.within().ask(question())
-    named.within(env=["PYTEST_CURRENT_TEST"]).ask(question())
-    assert "PYTEST_CURRENT_TEST" in os.environ
-    assert "PATH" in bare.runs[0].env
-    assert [("PYTEST_CURRENT_TEST" in program.runs[0].env) for program in (bare, named)] == [False, True]
-
-
 FULL = {
     "text": "fine",
     "tool_calls": [{"name": "f", "input": {"a": 1}, "output": "b"}, {"name": "g"}],
@@ -99,14 +90,10 @@ def test_command_model_reports_calls_usage_and_cost() -> None:
         (Program('As JSON:\n```\n{"a": 1}\n```'), "json", "BK612", "one JSON object with its text: 'As JSON"),
         (Program('{"type": "start"}\n{"text": "fine"}\n'), "json", "BK612", "did not write one JSON object"),
         (Program('INFO: loaded\n{"text": "fine"}\n'), "json", "BK612", "its text: 'INFO: l"),
-        (Program('{"text": "fi'), "json", "BK612", "did not write one JSON object"),
         (Program("just words"), "json", "BK612", "its text: 'just words'"),
-        (Program({"answer": 42}), "json", "BK612", "did not write one JSON object"),
         (Program({"type": "result", "result": "fine"}), "json", "BK612", "did not write one JSON object"),
         (Program({"text": 5}), "json", "BK612", "got `int` - at `$.text`"),
-        (Program({"text": "a", "tool_calls": {}}), "json", "BK612", "at `$.tool_calls`"),
         (Program({"tool_calls": [{"input": 1}]}), "json", "BK612", "field `name` - at `$.tool_calls[0]`"),
-        (Program({"text": "a", "usage": 3}), "json", "BK612", "at `$.usage`"),
         (Program({"text": "a", "cost": 3}), "json", "BK612", "unknown field `cost`"),
         (Program({**CLAUDE, "is_error": True, "result": "Too low"}), "claude", "BK615", "Too low"),
         (Program({**CLAUDE, "result": None, "subtype": "max_turns"}), "claude", "BK612", "wrote no `result`"),

@@ -166,19 +166,16 @@ def test_retry_none_by_default_after_other_error_or_beyond_time_limit(setting: S
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def in_seconds(seconds: float, form: str = "%a, %d %b %Y %H:%M:%S GMT") -> str:
-    return (NOW + timedelta(seconds=seconds)).strftime(form)
+def in_seconds(seconds: float) -> str:
+    return (NOW + timedelta(seconds=seconds)).strftime("%a, %d %b %Y %H:%M:%S GMT")
 
 
 @pytest.mark.parametrize(
     ("after", "low", "high"),
-    [
-        *(("2", 2, 2), ("0", 0, 0), (in_seconds(9), 9, 9), ("soon", 0.75, 1.25), (in_seconds(-60), 0, 0)),
-        *((in_seconds(9, f"%d %b %Y %H:%M:%S{zone}"), 9, 9) for zone in (" +0000", " -0000", "")),
-    ],
+    [("2", 2, 2), ("0", 0, 0), (in_seconds(9), 9, 9), ("soon", 0.75, 1.25), (in_seconds(-60), 0, 0)],
 )
 def test_retry_after_header_sets_wait(setting: Setting, after: str, low: float, high: float) -> None:
-    """A date is compared with the clock that was passed in; without a zone it is in UTC."""
+    """A date is compared with the clock that was passed in."""
     setting, fake = asking(setting, answer(b"1", 503, Retry_After=after), answer(b"2"))
     setting = replace(setting, clients=replace(setting.clients, now=NOW.timestamp))
     assert replay(recipe(HttpRequest(endpoint="/"), retries=1), setting).output["body"] == 2

@@ -84,12 +84,7 @@ def test_skill_trace_gives_calls_and_usage(real: Setting) -> None:
 @pytest.mark.parametrize(
     "printed",
     [
-        '"a text"', "not json", "[]", "{}", '{"output": 1, "tool_calls": {"name": "x"}}',
-        '{"output": 1, "tool_calls": [1]}', '{"output": 1, "tool_calls": [{}]}',
-        '{"output": 1, "tool_calls": [{"name": 1}]}', '{"output": 1, "usage": []}',
-        '{"output": 1, "usage": {"cost_usd": "much"}}', '{"output": 1, "usage": {"cost_usd": -1}}',
-        '{"output": 1, "usage": {"cost_usd": true}}', '{"output": 1, "usage": {"tokens_in": "3"}}',
-        '{"output": 1, "usage": {"tokens_in": -3}}',
+        "not json", "{}", '{"output": 1, "tool_calls": [{}]}', '{"output": 1, "usage": {"cost_usd": -1}}',
     ],
 )  # fmt: skip
 def test_skill_trace_of_wrong_form_is_an_error(real: Setting, printed: str) -> None:
