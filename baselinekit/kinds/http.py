@@ -186,6 +186,7 @@ _UNSAFE = lazy_pattern(r"[^!$&'()*+,/:;=?@\[\]~A-Za-z0-9._%-]|%(?![0-9A-Fa-f]{2}
 _CONTROL = lazy_pattern(r"[\x00-\x1f\x7f]")
 _HOST = lazy_pattern(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _METHODS = "such as GET or POST"
+_ENDPOINTS = "such as /users; a whole address goes under `url`"
 _TARGETS = ("endpoint", "path", "url")
 _BODIES = ("json", "body", "form", "files")
 
@@ -205,7 +206,7 @@ def check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
         if name == "url":
             yield from check_url(text, (*at, name))
         elif not text.startswith(("/", "{{")):
-            yield Problem("BK108", *_endpoint_fault(name, text), at=(*at, name))
+            yield Problem("BK108", f"`{name}` must start with `/`", _ENDPOINTS, at=(*at, name))
     yield from check_headers(request.headers, (*at, "headers"))
     bodies = [name for name in _BODIES if getattr(request, name) not in (ABSENT, None)]
     if len(bodies) > 1 and bodies != ["form", "files"]:
@@ -237,11 +238,6 @@ def check_headers(headers: Mapping[str, Scalar], at: Path) -> Iterator[Problem]:
     for name, value in headers.items():
         if fault := header_fault(_VARIABLE.sub("x", name), str(value)):
             yield Problem("BK108", *fault, at=(*at, name))
-
-
-def _endpoint_fault(name: str, text: str) -> tuple[str, str]:
-    hint = f"put the whole address under `url`: {text}" if "://" in text else f"such as /{text}"
-    return f"`{name}` must start with `/`", hint
 
 
 def normalize_url(url: str, at: Path = (), shown: str = "") -> str:
@@ -343,7 +339,7 @@ def _url_of(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
             hint = "pass --base-url URL, or set execution.base_url, or base_url: in baselinekit.yaml"
             raise invalid("BK310", "no base_url", hint, at)
         if target and not target.startswith("/"):
-            raise invalid("BK311", *_endpoint_fault(name, target), at)
+            raise invalid("BK311", f"`{name}` must start with `/`", _ENDPOINTS, at)
         target = as_text(base).rstrip("/") + target
     if step.params:
         target = target.partition("#")[0]
@@ -718,13 +714,12 @@ class HttpKind(RecipeKind):
         """Return the path, the query, the operation that a body names, and the host; of a flow, those of its
         last step."""
         step, _ = steps_of(recipe.input)[-1]
-        in_url = urlsplit(step.url or "")._replace(scheme="", netloc="").geturl()
-        target = step.endpoint or step.path or in_url
-        path, _, query = target.partition("#")[0].partition("?")  # urlsplit refuses a path like `//[x`
+        target = step.url or f"{base_url or ''}{step.endpoint or step.path or ''}"
+        address, _, query = target.partition("#")[0].partition("?")  # urlsplit refuses a path like `//[x`
+        host, _, path = address.rpartition("://")[2].partition("/")
         params = [f"{name} {value}" for name, value in step.params.items()]
         body = step.json if isinstance(step.json, dict) else {}
         operations = [body[key] for key in _OPERATION_KEYS if isinstance(body.get(key), str)]
-        host = str(step.url or base_url or "").partition("://")[2].partition("/")[0]
         return [f"{step.method} {path}", " ".join([query, *params]), " ".join(operations), host]
 
     def addresses(self, recipe: Recipe) -> Iterator[str]:

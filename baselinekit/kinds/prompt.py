@@ -64,12 +64,13 @@ _LISTS = (".yaml", ".yml", ".json")
 
 class Template(Struct):
     """The messages as written, each with its place in the recipe (None: it comes from `file`, a path and its
-    text), and the values of the names in them. `{{name}}` is expanded once: names within an input are not
-    expanded."""
+    text), and the values of the names in them: all inputs, and which of them the recipe states. `{{name}}`
+    is expanded once: names within an input are not expanded."""
 
     messages: tuple[tuple[Message, Path | None], ...]
     scope: Scope
     inputs: dict[str, Json]
+    own_inputs: tuple[str, ...]
     file: tuple[str, str] = ("", "")
 
     def expanded(self) -> tuple[Message, ...]:
@@ -87,7 +88,7 @@ class Template(Struct):
                     self.scope.lookup(name)
                 except InvalidInput as error:
                     yield self._undefined(name, at, error.problems[0])
-        for name in (name for name in self.inputs if name not in used):
+        for name in (name for name in self.own_inputs if name not in used):
             hint = suggest(name, used) or "remove it, or use it"
             unused = f"the template does not use {name!r}"
             yield Problem("BK351", unused, hint, at=(*INPUT, "inputs", name))
@@ -129,8 +130,8 @@ def _template_of(recipe: Recipe, setting: Setting) -> Template:
         messages += ((message, (*INPUT, "messages", number)) for number, message in numbered)
     else:
         messages.append((Message("user", prompt_input.text or ""), (*INPUT, "text")))
-    own_inputs = {name: inputs[name] for name in prompt_input.inputs}
-    return Template(tuple(messages), setting.scope.with_saved(inputs), own_inputs, file)
+    scope, own_inputs = setting.scope.with_saved(inputs), tuple(prompt_input.inputs)
+    return Template(tuple(messages), scope, inputs, own_inputs, file)
 
 
 def _inputs(prompt_input: PromptInput, setting: Setting) -> dict[str, Json]:
@@ -310,7 +311,7 @@ class PromptKind(kind.RecipeKind):
         """Return its inputs, including those of the file, and the names in its template."""
         template = _template_of(recipe, setting)
         used_names = frozenset(name for message, _ in template.messages for name in names_in(message.content))
-        return _inputs(recipe.input, setting), used_names
+        return template.inputs, used_names
 
     def files(self, recipe: Recipe, setting: Setting) -> Iterator[str]:
         """Yield the texts of its template, of the file of its inputs, and of the files that inputs name."""

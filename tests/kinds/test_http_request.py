@@ -49,8 +49,8 @@ def test_compose_url(setting: Setting, base: str | None, step: dict[str, Any], u
     [
         (None, {"endpoint": "/x"},
          "no base_url: pass --base-url URL, or set execution.base_url, or base_url:"),
-        ("http://a", {"endpoint": "users"}, "`endpoint` must start with `/`: such as /users"),
-        ("http://a", {"endpoint": "http://b/x"}, "put the whole address under `url`"),
+        ("http://a", {"endpoint": "users"}, "`endpoint` must start with `/`: such as /users;"),
+        ("http://a", {"endpoint": "http://b/x"}, "a whole address goes under `url`"),
         ("http://good", {"endpoint": "@evil"}, "must start with `/`"),
         (None, {"url": "ftp://a/x"}, "not an absolute http or https address"),
         (None, {"url": "/users"}, "not an absolute http or https address"),

@@ -113,7 +113,7 @@ WRONG = [
     ("id: ../../etc\nCURRENT", "BK108 f.yaml:1:5: '../../etc' is not a valid id"),
     ("id: a\ncurrent: {input: {}}", "BK104 f.yaml:2:10: the key 'execution' is missing"),
     ("HTTP{steps: [{endpont: /x}]}", "BK103 f.yaml:2:28: .* did you mean 'endpoint'"),
-    ("HTTP{endpoint: x}", "BK108 f.yaml:2:29: `endpoint` must start with `/`: such as /x"),
+    ("HTTP{endpoint: x}", "BK108 f.yaml:2:29: `endpoint` must start with `/`: such as /users"),
     ("HTTP{endpoint: /x, url: 'http://x'}", "`endpoint` and `url` cannot be combined"),
     ("HTTP{method: GET}", "BK104 .* the request names no target"),
     ("HTTP{url: 'ftp://x'}", "BK108 .* not an absolute http or https address"),

@@ -66,9 +66,8 @@ def _reply(question: post.Question, body: Any) -> post.Reply:
 def _usage(usage: dict[str, Any]) -> Usage:
     tokens_in, details = count(usage.get("prompt_tokens")), usage.get("prompt_tokens_details")
     cached = count(details.get("cached_tokens")) if isinstance(details, dict) else None
-    is_part = cached is not None and cached <= (tokens_in or 0)
-    tokens_out = count(usage.get("completion_tokens"))
-    return Usage(tokens_in, tokens_out, tokens_cached=cached or None if is_part else None)
+    cached = min(cached or 0, tokens_in or 0) or None  # it is a part of them
+    return Usage(tokens_in, count(usage.get("completion_tokens")), tokens_cached=cached)
 
 
 def _call(function: Any) -> ToolCall:
