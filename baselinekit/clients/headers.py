@@ -1,4 +1,4 @@
-"""Which headers are sent, and which may be: none that says where a message ends or whom it is for."""
+"""Which headers are sent, and which may be: none that ends a message or names its receiver."""
 
 from collections.abc import Mapping
 

@@ -28,9 +28,8 @@ from urllib.request import getproxies_environment
 import httpcore
 import httpx
 
-from baselinekit.clients.trust import Trust
+from baselinekit.clients.trust import Trust, url_for_message
 from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Problem, cannot_replay
-from baselinekit.model.addresses import url_for_message
 from baselinekit.model.recipes import IDEMPOTENT, Request, Response
 
 for _logger in ("httpx", "httpcore", "hpack"):  # they log URLs and headers, credentials included (F49)

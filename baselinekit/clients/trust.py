@@ -313,6 +313,13 @@ def _origin(url: str) -> str | None:
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port or _DEFAULT_PORTS[scheme]}"
 
 
+def url_for_message(url: str) -> str:
+    """Return a URL for a message: without credentials and query."""
+    address, query, _ = url.partition("?")
+    address = re.sub(r"//[^/]*@", "//…@", address)
+    return f"{address}{'?…' if query else ''}"
+
+
 def host_of(url_origin: str) -> str:
     return url_origin.split("://", 1)[1]
 

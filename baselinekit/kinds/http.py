@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from baselinekit import __version__
 from baselinekit.clients.headers import header_fault, merged
-from baselinekit.clients.trust import host_of, origin
+from baselinekit.clients.trust import host_of, origin, url_for_message
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, suggest
 from baselinekit.files.jsontext import to_bytes
 from baselinekit.kinds.bodies import Body, BodyWatch, is_metrics_definition, read_body, undeclared_form
@@ -34,7 +34,6 @@ from baselinekit.kinds.settings import (
     unverified,
 )
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.addresses import url_for_message
 from baselinekit.model.recipes import (
     IDEMPOTENT,
     Auth,
