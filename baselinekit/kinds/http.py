@@ -691,11 +691,10 @@ class HttpKind(RecipeKind):
         }
 
     def judge_outcome(self, number: int, step: str) -> tuple[int, str]:
+        subject = f"step {step} answered {number}" if step else f"the answer is {number}"
         if number >= 500:
-            subject = f"step {step} answered {number}" if step else f"the answer is {number}"
             return 2, f"{subject}, a server error"
-        subject = f"step {step} answered {number}, which" if step else str(number)
-        return int(number >= 400), f"{subject} says that the request was refused"
+        return int(number >= 400), f"{subject}, a refused request"
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         is_flow, targets = isinstance(recipe.input, HttpFlow), []

@@ -64,11 +64,11 @@ def test_kind_gives_paths_of_responses_and_answers(
     [
         (GET, {"status": 200}, (), [], []),
         (GET, {"status": True}, (), [], []),
-        (GET, {"status": 404}, (), [], [f"404 says that the request was refused: {MEANING}"]),
+        (GET, {"status": 404}, (), [], [f"the answer is 404, a refused request: {MEANING}"]),
         (GET, {"status": 503}, (), ["the answer is 503, a server error"], []),
         (flow(), {"status": 200}, (("login", 500),), ["step login answered 500, a server error"], []),
         (flow(), {"status": 200}, (("login", 401), ("2", 200)), [],
-         [f"step login answered 401, which says that the request was refused: {MEANING}"]),
+         [f"step login answered 401, a refused request: {MEANING}"]),
         (flow(["login"]), {"login": {"status": 500}}, (("2", 200),),
          ["step login answered 500, a server error"], []),
         (flow({"s": "login.status"}), {"s": 500}, (), ["step login answered 500, a server error"], []),
