@@ -56,9 +56,8 @@ def read_if_there(surroundings: Surroundings, path: str, folder: str = "") -> by
 def read_bytes(surroundings: Surroundings, path: str) -> bytes:
     content = read_if_there(surroundings, path)
     if content is None:
-        folder = os.path.relpath(surroundings.folder, surroundings.root)
-        where = "the project's folder" if folder == "." else f"{folder}/"
-        raise cannot_replay("BK325", f"the file {path!r} does not exist", f"paths start at {where}")
+        where = os.path.relpath(surroundings.folder, surroundings.root)
+        raise cannot_replay("BK325", f"the file {path!r} does not exist", f"paths start at {where}/")
     return content
 
 

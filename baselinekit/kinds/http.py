@@ -725,12 +725,8 @@ class HttpKind(RecipeKind):
         yield from (step.url for step, _ in steps_of(recipe.input) if step.url)
 
     def is_definition(self, recipe: Recipe, path: Path) -> bool:
-        steps, names = steps_of(recipe.input), step_names(recipe.input)
-        for place, name in self.responses(recipe).items():
-            parse = _chosen("parse", "", steps[names.get(name, 0)][0], recipe.execution)
-            if parse == "prometheus" and path[: len(place) + 1] == (*place, "body"):
-                return is_metrics_definition(path[len(place) + 1 :])
-        return False
+        parse = _chosen("parse", "", recipe.input, recipe.execution)
+        return parse == "prometheus" and path[:1] == ("body",) and is_metrics_definition(path[1:])
 
     def form_found(self, recipe: Recipe, output: Json) -> RecognisedForm | None:
         parse = _chosen("parse", "", recipe.input, recipe.execution)
@@ -739,9 +735,6 @@ class HttpKind(RecipeKind):
     def only_reads(self, recipe: Recipe) -> bool:
         """A method given by a variable counts as one that writes, because it may be any."""
         return all(step.method in SAFE for step, _ in steps_of(recipe.input))
-
-    def writes(self, recipe: Recipe) -> bool:
-        return not self.only_reads(recipe)
 
     def replay(self, recipe: Recipe, setting: Setting) -> Observation:
         execution, is_flow = without_unused_base(recipe, setting), isinstance(recipe.input, HttpFlow)

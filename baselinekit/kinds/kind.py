@@ -264,7 +264,7 @@ class RecipeKind(ABC):
 
     def writes(self, recipe: Recipe) -> bool:
         """Whether it changes what other recipes may read, as far as the recipe shows."""
-        return False
+        return self.asks_address and not self.only_reads(recipe)
 
     def claim(self, recipe: Recipe, serial: bool | None = None) -> str | None:
         """Return what no other recipe may use while it is replayed: None for nothing, ALONE for everything,

@@ -281,7 +281,7 @@ def test_http_error_message_masks_secret(setting: Setting) -> None:
     secrets = {"token": TOKEN}
     setting = replace(setting, scope=Scope(secrets=secrets), redactor=Redactor(secrets))
     with pytest.raises(InvalidInput) as raised:
-        replay(recipe(HttpRequest(endpoint="{{token}}")), setting)
+        replay(recipe(HttpRequest("{{token}}", endpoint="/")), setting)
     assert "hunter2" not in str(raised.value)
     assert "***" in str(raised.value)
     assert raised.value.__cause__ is None
