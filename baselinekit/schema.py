@@ -17,7 +17,7 @@ from baselinekit.files.languages import Language, language
 from baselinekit.files.text import MAPPING, SEQUENCE, MarkedNode, mark, place, reach
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.secrets.finding import is_secret_header, is_secret_key
-from baselinekit.structs import Struct, fields, replace
+from baselinekit.structs import Struct, choose, fields, replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 T = TypeVar("T")
@@ -75,16 +75,9 @@ _WORDS |= {tuple: "a list", dict: "a mapping", Struct: "a mapping", Decimal: "a 
 
 def _convert(kind: Any, raw: Json) -> Any:
     try:
-        return msgspec.convert(raw, kind, dec_hook=_choose, str_keys=True)
+        return msgspec.convert(raw, kind, dec_hook=choose, str_keys=True)
     except UnicodeEncodeError:  # half a surrogate pair in a key that is wrong
         raise msgspec.ValidationError from None
-
-
-def _choose(kind: Any, raw: Json) -> Any:
-    form = kind.form(raw)
-    if form is None:
-        raise msgspec.ValidationError
-    return _convert(form, raw)
 
 
 def _mistakes(kind: Any, value: Json, at: Path) -> Iterator[Callable[[], Problem]]:
@@ -112,7 +105,8 @@ def _members(kind: Any) -> tuple[Any, ...]:
 def _words_of(member: Any) -> str:
     """Return what a file should have, where the type itself does not say it."""
     notes = member.__metadata__ if get_origin(member) is Annotated else ()
-    return "".join(note.description or "" for note in notes if isinstance(note, msgspec.Meta))
+    words = "".join(note.description or "" for note in notes if isinstance(note, msgspec.Meta))
+    return words or getattr(member, "words", "")
 
 
 def _class_of(member: Any) -> Any:

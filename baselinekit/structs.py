@@ -2,9 +2,11 @@
 and its JSON Schema. `read_as` of schema.py makes values of them, `plain` writes them."""
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from decimal import Decimal
 from functools import cache
-from typing import Annotated, Any, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, dataclass_transform
 
 import msgspec
 from msgspec import NODEFAULT as NODEFAULT, Meta as Meta, defstruct as defstruct, field as field
@@ -33,6 +35,25 @@ Retries = Annotated[int, msgspec.Meta(ge=0, le=5, description="an integer from 0
 Name = Annotated[str, msgspec.Meta(pattern=r"\S", description="a name")]
 NotBlank = Annotated[str, msgspec.Meta(pattern=r"\S", description="a text that is not empty")]
 NotEmpty = Annotated[list[T], msgspec.Meta(min_length=1)]
+
+if TYPE_CHECKING:
+    Dollars = Decimal
+else:
+
+    class Dollars(ABC):
+        """A Decimal of 0 or more. (msgspec has no bounds for a Decimal.)"""
+
+        words = "a number of 0 or more"
+
+        @classmethod
+        def __subclasshook__(cls, other):
+            return issubclass(other, Decimal) or NotImplemented
+
+        @classmethod
+        @abstractmethod
+        def form(cls, raw):
+            is_number = type(raw) in (int, float, Decimal) or (isinstance(raw, str) and raw[:1].isdigit())
+            return Decimal if is_number and 0 <= float(raw) < float("inf") else None
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -66,11 +87,19 @@ def plain(value: Any) -> Any:
     return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def choose(kind: Any, raw: Any) -> Any:
+    """Convert a value to a type that chooses by the value which class it has: its `form`."""
+    form = kind.form(raw)
+    if form is None:
+        raise msgspec.ValidationError
+    return msgspec.convert(raw, form, dec_hook=choose, str_keys=True)
+
+
 def convert(raw: Any, kind: type[T]) -> T:
     """Return plain values as a struct; ValueError if they are not of its form. (`read_as` of schema.py tells
     people what is wrong with a file of theirs.)"""
     try:
-        return msgspec.convert(raw, kind)
+        return msgspec.convert(raw, kind, dec_hook=choose)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from None
 

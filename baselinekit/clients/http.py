@@ -28,9 +28,8 @@ from urllib.request import getproxies_environment
 import httpcore
 import httpx
 
-from baselinekit.clients.trust import Trust
+from baselinekit.clients.trust import Trust, url_for_message
 from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Problem, cannot_replay
-from baselinekit.model.addresses import url_for_message
 from baselinekit.model.recipes import IDEMPOTENT, Request, Response
 
 for _logger in ("httpx", "httpcore", "hpack"):  # they log URLs and headers, credentials included (F49)
@@ -489,9 +488,8 @@ def _as_cannot_replay(error: Exception, call: _Call) -> CannotReplay:
 def _describe_broken(error: Exception, call: _Call) -> str:
     if not isinstance(error, httpcore.RemoteProtocolError):
         return f"the connection was lost: {_describe(error)}"
-    if not call.ended:  # as a client would say it, and without the bytes that h11 quotes
-        reason = str(error).partition(": bytearray")[0].replace("request line", "status line")
-        return f"the answer is not HTTP: {reason}"
+    if not call.ended:
+        return f"the answer is not HTTP: {str(error).partition(': bytearray')[0]}"  # without the bytes
     if call.received:
         return "the connection was lost before the answer was complete"
     return "the connection was closed without an answer"

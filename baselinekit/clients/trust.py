@@ -62,8 +62,6 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _ISATAP = 0x5EFE
 """The third quarter of an IPv6 address that leads to the IPv4 address in its last quarter."""
 
-_LINK_LOCAL = "a link-local address or cloud metadata"
-
 
 @lru_cache(maxsize=1024)
 def network_of(address: str) -> NetworkKind:
@@ -197,9 +195,9 @@ class Trust(Struct):
         network = network_of_host(host) if address is None else network_of(address)
         if network is NetworkKind.LINK_LOCAL:
             if not self.names(url_origin, exactly=True) or network_of_host(host) is not network:
-                raise Refused(unnamed_address_problem(url_origin, address, _LINK_LOCAL))
+                raise _unnamed_address(url_origin, address, "a link-local address or cloud metadata")
         elif network is NetworkKind.PRIVATE and self.ci and not self.names(url_origin):
-            raise Refused(unnamed_address_problem(url_origin, address, "in a private network"))
+            raise _unnamed_address(url_origin, address, "in a private network, which is closed in CI")
 
     def names(self, url_origin: str, exactly: bool = False) -> bool:
         """Whether the operator or the configuration names an origin. `exactly`: not by a `*.` pattern."""
@@ -215,18 +213,13 @@ class Trust(Struct):
             raise Refused(Problem("BK403", message, hint))
 
 
-def unnamed_address_problem(url_origin: str, address: str | None, kind: str) -> Problem:
+def _unnamed_address(url_origin: str, address: str | None, kind: str) -> Refused:
     is_written = address is None or f"//{address}:" in url_origin
     subject = url_origin if is_written else f"{url_origin} leads to {address}, which"
-    if kind == _LINK_LOCAL:
-        message = f"{subject} is {kind}, and the configuration does not name that address"
-        hint = "if it is meant, name the address in baselinekit.yaml: base_url, variables or allow_hosts"
-        return Problem("BK407", message, hint)
-    short = url_origin.removesuffix(f":{_DEFAULT_PORTS[url_origin.partition('://')[0]]}")
-    message = f"{subject} is {kind}, and in CI only what the configuration names may be reached there"
-    hint = f"name it in baselinekit.yaml, such as `variables: {{internal_url: {short}}}` (base_url, "
-    hint += "environments and allow_hosts count too; `capture --allow` does it), or pass --allow-host "
-    return Problem("BK407", message, hint + host_of(url_origin))
+    message = f"{subject} is {kind}, and the configuration does not name it"
+    hint = "if it is meant, name it (metadata by its address) in baselinekit.yaml: base_url, variables, "
+    hint += "environments or allow_hosts; or pass --allow-host"
+    return Refused(Problem("BK407", message, hint))
 
 
 def in_ci(environ: Mapping[str, str]) -> bool:
@@ -293,9 +286,10 @@ def origin(url: str) -> str:
     different hosts is refused: a request might go to a host that was not checked."""
     result = _origin(url)
     if result is None:
-        from baselinekit.model.addresses import why_unclear  # not needed by most runs
-
-        raise Refused(Problem("BK405", *why_unclear(url)))
+        message = "a URL does not say unambiguously where it leads"  # not shown: it may hold a password
+        hint = "write http://host:port/path, with no user, blank, backslash or control character; "
+        hint += "credentials go into `auth:` of the recipe (-u NAME:PASSWORD with --secret)"
+        raise Refused(Problem("BK405", message, hint))
     return result
 
 
@@ -317,6 +311,13 @@ def _origin(url: str) -> str | None:
     if scheme not in _DEFAULT_PORTS or not host or odd:
         return None
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port or _DEFAULT_PORTS[scheme]}"
+
+
+def url_for_message(url: str) -> str:
+    """Return a URL for a message: without credentials and query."""
+    address, query, _ = url.partition("?")
+    address = re.sub(r"//[^/]*@", "//…@", address)
+    return f"{address}{'?…' if query else ''}"
 
 
 def host_of(url_origin: str) -> str:

@@ -485,7 +485,7 @@ def describe_exchanges(observation: Observation, redactor: Redactor) -> Iterator
     def header(name: str, value: str) -> str:
         return f"{name}: {MASK if _CREDENTIAL.fullmatch(name) else value}"
 
-    for request, answer in observation.exchanges:
+    for _, request, answer in observation.exchanges:
         words = ["curl", *([] if request.method == "GET" else ["-X", request.method]), request.url]
         for name, value in request.headers:
             if name.lower() not in _OWN:

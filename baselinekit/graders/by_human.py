@@ -222,7 +222,8 @@ def items_to_rank(
 
 
 def describe_input(case: Case) -> str:
-    text = text_of(kind_of(case.recipe).describe_input(case.recipe))
+    kind = kind_of(case.recipe)
+    text = text_of(kind.asked(case.recipe) or kind.target(case.recipe, no_mask))
     return text if case.context is None else f"{text}\n\nContext:\n{text_of(case.context)}"
 
 

@@ -8,9 +8,9 @@ from getopt import GetoptError, gnu_getopt
 from typing import Any
 from urllib.parse import quote_plus, unquote, urlsplit
 
+from baselinekit.clients.headers import FRAMING
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.importers import drafts
-from baselinekit.kinds.http import FRAMING
 from baselinekit.model.values import Json
 from baselinekit.structs import Struct
 

@@ -91,11 +91,11 @@ def _event_value(text: str) -> Json:
     return row
 
 
-# Prometheus metrics, in the text format 0.0.4 or as OpenMetrics: one entry for each metric family, read by
-# prometheus-client. A family keeps what a dashboard or an alert relies on: its name, type, help, unit, label
-# names, and the bounds of its buckets or quantiles. Its numbers are under `samples`, because they vary by
-# nature and are usually ignored as a whole. What a metric states by its labels alone
-# (`go_info{version="go1.19"} 1`) is under `info`, to be compared.
+# Prometheus metrics, in the text format 0.0.4: one entry for each metric family, read by prometheus-client. A
+# family keeps what a dashboard or an alert relies on: its name, type, help, label names, and the bounds of
+# its buckets or quantiles. Its numbers are under `samples`, because they vary by nature and are usually
+# ignored as a whole. What a metric states by its labels alone (`go_info{version="go1.19"} 1`) is under
+# `info`, to be compared.
 
 _LONGEST_LINE = 20_000
 """The library takes quadratic time for the labels of a line."""
@@ -107,12 +107,10 @@ _SPREAD = {"_bucket": ("le", "buckets"), "": ("quantile", "quantiles")}
 def read_metrics(text: str) -> dict[str, Json]:
     """Return the families by their names, in their order. NotJson with the line that the parser refuses."""
     try:
-        from prometheus_client.openmetrics import parser as open_parser
         from prometheus_client.parser import text_fd_to_metric_families
     except ImportError:
         message = "Prometheus metrics need the package prometheus-client"
         raise cannot_replay("BK307", message, "pip install 'baselinekit[metrics]'") from None
-    is_open = text.rstrip().endswith("# EOF")
     seen, typed = list[str](), set[str]()
 
     def lines() -> Iterator[str]:
@@ -125,25 +123,23 @@ def read_metrics(text: str) -> dict[str, Json]:
                 typed.update(word.strip('"') for word in words[2:3])
             yield f"{line}\n"
 
-    families: dict[str, tuple[dict[str, Json], list[Any]]] = {}
+    families: dict[str, Json] = {}
+    read: Any = text_fd_to_metric_families
     try:
-        read: Any = open_parser.text_fd_to_metric_families if is_open else text_fd_to_metric_families
         for metric in read(lines()):
-            name, samples = metric.name, metric.samples
-            if metric.type == "counter" and not is_open:  # the library renames those of the text format
-                ending = "_total" if f"{name}_total" in typed else ""
-                samples = [(f"{name}{ending}", sample.labels, sample.value) for sample in samples]
-                name += ending
-            is_stated = metric.type != "unknown" or (is_open and name in typed)
-            type = metric.type.lower() if is_stated else "untyped"
-            facts = {"type": type, "unit": metric.unit, "help": metric.documentation}
-            known, rows = families.setdefault(name, ({}, []))
-            known.update({key: value for key, value in facts.items() if value and key not in known})
-            rows.extend(sample[:3] for sample in samples)
+            name, samples = metric.name, [sample[:3] for sample in metric.samples]
+            if metric.type == "counter":  # the library renames those without `_total`
+                name += "_total" if f"{name}_total" in typed else ""
+                samples = [(name, labels, value) for _, labels, value in samples]
+            if name in families:  # all samples of a metric belong together
+                raise ValueError
+            type = "untyped" if metric.type == "unknown" else metric.type
+            facts = {"type": type, "help": metric.documentation}
+            families[name] = _family(name, {key: fact for key, fact in facts.items() if fact}, samples)
     except Exception:  # the library raises errors of many types for texts of other kinds
         message = f"line {len(seen)} is no sample of a metric"
         raise NotJson("syntax", message, text, text.find(seen[-1])) from None
-    return {name: _family(name, facts, samples) for name, (facts, samples) in families.items()}
+    return families
 
 
 def _family(name: str, value: dict[str, Json], samples: list[tuple[str, dict[str, str], float]]) -> Json:
@@ -152,7 +148,7 @@ def _family(name: str, value: dict[str, Json], samples: list[tuple[str, dict[str
     for sample_name, labels, number in samples:
         ending = sample_name.removeprefix(name)
         divider, gathered = _SPREAD.get(ending, ("", ""))
-        is_divided = divider in labels and value["type"] in ("histogram", "gaugehistogram", "summary")
+        is_divided = divider in labels and value["type"] in ("histogram", "summary")
         key = tuple(sorted(pair for pair in labels.items() if not (is_divided and pair[0] == divider)))
         row = rows.setdefault(key, {})
         if is_divided:
@@ -164,13 +160,12 @@ def _family(name: str, value: dict[str, Json], samples: list[tuple[str, dict[str
     names: list[Json] = sorted({label for key in rows for label, _ in key})
     value["labels"] = names
     are_ones = all(row == {"value": 1} for row in rows.values())
-    if value["type"] == "info" or (name.endswith("_info") and names and are_ones):
+    if name.endswith("_info") and names and are_ones:
         return value | {"info": [dict(key) for key in sorted(rows)]}
     for _, gathered in _SPREAD.values():
         if bounds := {bound for row in rows.values() for bound in row.get(gathered, ())}:
             value[gathered] = sorted(bounds, key=lambda bound: (float(bound), bound))
-    numbers = {key: {"value": row["total"]} if row.keys() == {"total"} else row for key, row in rows.items()}
-    value["samples"] = [({"labels": dict(key)} if key else {}) | row for key, row in sorted(numbers.items())]
+    value["samples"] = [({"labels": dict(key)} if key else {}) | row for key, row in sorted(rows.items())]
     return value
 
 
@@ -230,8 +225,6 @@ _CHARSET = lazy_pattern(r"""(?i);\s*charset\s*=\s*["']?([^"';\s]+)""")
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _NO_CHARSETS = ("idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7", "undefined")
 """Codecs of Python from bytes to text that no answer is written in."""
-_WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs", "euc_kr": "cp949", "shift_jis": "cp932"}
-"""Names that stand for more than the codec of Python does, as browsers read them."""
 
 
 def _decode_text(body: bytes, content_type: str) -> tuple[str | None, str]:
@@ -241,7 +234,6 @@ def _decode_text(body: bytes, content_type: str) -> tuple[str | None, str]:
     codec = next((codec for bom, codec in _BOMS.items() if body.startswith(bom)), "")
     try:
         codec = codec or codecs.lookup(name).name
-        codec = _WIDER.get(codec, codec)
         if codec.replace("_", "-") not in _NO_CHARSETS:
             return body.decode(codec), ""  # LookupError for codecs that unpack archives, or rotate letters
     except UnicodeDecodeError as error:
@@ -337,8 +329,7 @@ def is_byte_hash(answer: Json) -> bool:
 
 # A form that a response has but does not declare, for a new recipe to state.
 
-_OPEN_METRICS = "application/openmetrics-text"
-_DEFINING_METRICS = ("type", "unit", "labels", "buckets", "quantiles")
+_DEFINING_METRICS = ("type", "labels", "buckets", "quantiles")
 _IGNORED_OF_METRICS = ("body.*.samples",)
 _AS_TEXT = "(--parse text compares the text)"
 _METRICS_NOTE = "their numbers are ignored, and further metrics may come: `comparison` states both"
@@ -359,14 +350,14 @@ def undeclared_form(output: Json, parse: str) -> RecognisedForm | None:
         return None
     content_type = str(output["headers"].get("content-type", "")).lower()
     kind = content_type.partition(";")[0].strip()
-    if kind not in ("text/plain", _OPEN_METRICS):
+    if kind != "text/plain":
         return None
     if body.lstrip(" \t\r\n")[:1] in ("{", "["):  # a number or a word may be meant as text
         with suppress(NotJson):
             value = decode(body)
             note = f"the body is JSON, sent as text/plain: it is compared as JSON {_AS_TEXT}"
             return RecognisedForm({**output, "body": value}, {"parse": "json"}, (note,))
-    if kind == "text/plain" and "version=" not in content_type:
+    if "version=" not in content_type:
         return None
     try:
         families = read_metrics(body)

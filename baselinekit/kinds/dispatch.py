@@ -2,7 +2,8 @@
 and reads the files that it sends. Also the hashes of a recipe and of its files."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 
@@ -64,22 +65,27 @@ def within(recipe: Recipe, limit: Seconds) -> Recipe:
     return replace(recipe, **{part: replace(settings, timeout=timeout)})
 
 
-def replay(recipe: Recipe, setting: Setting) -> Observation:
-    """Obtain the output again; CannotReplay, Refused or InvalidInput where that is not possible."""
+@contextmanager
+def _masked(setting: Setting) -> Iterator[None]:
+    """Mask the secrets in errors."""
     try:
-        refuse_above(recipe, setting.ceilings)
-        return kind_of(recipe).replay(recipe, setting)
+        yield
     except BaselinekitError as error:
         raise shown(error, setting.redactor.mask) from None
+
+
+def replay(recipe: Recipe, setting: Setting) -> Observation:
+    """Obtain the output again; CannotReplay, Refused or InvalidInput where that is not possible."""
+    with _masked(setting):
+        refuse_above(recipe, setting.ceilings)
+        return kind_of(recipe).replay(recipe, setting)
 
 
 def check(recipe: Recipe, setting: Setting) -> None:
     """Raise what a replay would raise before its first request, all problems at once."""
-    try:
+    with _masked(setting):
         refuse_above(recipe, setting.ceilings)
         kind_of(recipe).check_replay(recipe, setting)
-    except BaselinekitError as error:
-        raise shown(error, setting.redactor.mask) from None
 
 
 def batches(recipes: Iterable[tuple[str, Recipe]]) -> dict[str, list[tuple[str, Any]]]:
@@ -94,10 +100,8 @@ def batches(recipes: Iterable[tuple[str, Recipe]]) -> dict[str, list[tuple[str, 
 
 def inputs_of(recipe: Recipe, setting: Setting) -> tuple[dict[str, Json], frozenset[str]]:
     """Return the inputs of a recipe by name, expanded, and the names that it uses."""
-    try:
+    with _masked(setting):
         return kind_of(recipe).expanded_inputs(recipe, setting)
-    except BaselinekitError as error:
-        raise shown(error, setting.redactor.mask) from None
 
 
 def files_hash(recipe: Recipe, setting: Setting) -> str:

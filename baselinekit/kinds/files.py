@@ -12,7 +12,6 @@ from baselinekit.kinds.settings import EXECUTION, Setting, invalid
 from baselinekit.model.recipes import Scores, Surroundings
 from baselinekit.model.values import Json, Path
 from baselinekit.structs import replace
-from baselinekit.values.equality import is_number
 from baselinekit.values.places import places
 
 _LARGEST = 10_000_000
@@ -57,9 +56,8 @@ def read_if_there(surroundings: Surroundings, path: str, folder: str = "") -> by
 def read_bytes(surroundings: Surroundings, path: str) -> bytes:
     content = read_if_there(surroundings, path)
     if content is None:
-        folder = os.path.relpath(surroundings.folder, surroundings.root)
-        where = "the project's folder" if folder == "." else f"{folder}/"
-        raise cannot_replay("BK325", f"the file {path!r} does not exist", f"paths start at {where}")
+        where = os.path.relpath(surroundings.folder, surroundings.root)
+        raise cannot_replay("BK325", f"the file {path!r} does not exist", f"paths start at {where}/")
     return content
 
 
@@ -116,10 +114,8 @@ _SCORES = (*EXECUTION, "scores")
 
 def rubric_of(scores: Scores, setting: Setting) -> dict[str, str]:
     """Return each criterion by which a text is scored, with its meaning: from the recipe, or from a file."""
-    scale = scores.scale
-    if len(scale) != 2 or not all(map(is_number, scale)) or not scale[0] < scale[1]:
-        message = "a scale must be two numbers, the worst and the best"
-        raise invalid("BK355", message, "such as [1, 5]", _SCORES)
+    if not scores.scale[0] < scores.scale[1]:
+        raise invalid("BK355", "a scale is the worst and the best number", "such as [1, 5]", _SCORES)
     value: Json = scores.rubric
     if isinstance(scores.rubric, str):
         value = load_document(setting.surroundings, scores.rubric)
@@ -133,7 +129,7 @@ def check_scores(scores: Scores | None, setting: Setting) -> None:
     """Refuse an invalid rubric, scale or model before any request."""
     if scores is not None:
         rubric = rubric_of(scores, setting)
-        if scores.form == "line" and (len(rubric) != 1 or list(scores.scale) != [1, 5]):
+        if scores.form == "line" and (len(rubric) != 1 or scores.scale != (1, 5)):
             message = "a judge that replies with one line gives one score from 1 to 5"
             hint = "state one criterion and no `scale`, or leave `form` out"
             raise invalid("BK355", message, hint, (*_SCORES, "form"))

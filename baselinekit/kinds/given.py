@@ -3,7 +3,6 @@ file and found by the id of the case (replay)."""
 
 import os
 from collections.abc import Iterator
-from random import Random
 from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Place, Problem, cannot_replay, suggest
@@ -56,13 +55,11 @@ _QUESTION = lazy_pattern(r"(?<!\{)\{question\}(?!\})")
 class MockExecution(Struct):
     """The `response`: a text, in which `{question}` is the text of the user's messages; an answer as a
     program could give it (`{output_messages, token_usage, …}`); or any other value, as it is. `delay`:
-    seconds before it is given, or the fewest if `delay_max` states the most: an attempt of a case waits
-    equally long in every run."""
+    seconds before it is given."""
 
     type: Literal["mock"]
     response: Json = RESPONSE
     delay: Seconds | None = None
-    delay_max: Seconds | None = None
     timeout: TimeLimit | None = None
     target: str = ""
 
@@ -72,13 +69,6 @@ class MockKind(messages.ConversationKind):
     execution = MockExecution
     currents = (current_form("Mock", messages.StatedConversation | str, MockExecution),)
 
-    def check(self, recipe: Recipe) -> Iterator[Problem]:
-        yield from super().check(recipe)
-        least, most = recipe.execution.delay or 0, recipe.execution.delay_max
-        if most is not None and most < least:
-            message = f"the longest delay, {most} s, is below the shortest, {least} s"
-            yield Problem("BK108", message, "exchange the two", at=(*EXECUTION, "delay_max"))
-
     def only_reads(self, recipe: Recipe) -> bool:
         return True
 
@@ -86,9 +76,6 @@ class MockKind(messages.ConversationKind):
         conversation: messages.ConversationInput = setting.scope.expand(recipe.input, INPUT)
         execution: MockExecution = setting.scope.expand(recipe.execution, EXECUTION)
         seconds = float(execution.delay or 0)
-        if execution.delay_max is not None:  # a repeated run takes as long
-            share = Random(f"{setting.turn}/{conversation.case or setting.asker}").random()
-            seconds += max(0.0, float(execution.delay_max) - seconds) * share
         if seconds:
             setting.clients.sleep(seconds)
         if not isinstance(recipe.execution.response, str):
@@ -99,20 +86,19 @@ class MockKind(messages.ConversationKind):
     def check_replay(self, recipe: Recipe, setting: Setting) -> None:
         """Refuse undefined variables, and an answer that cannot be read."""
         super().check_replay(recipe, setting)
-        self.replay(replace(recipe, execution=replace(recipe.execution, delay=None, delay_max=None)), setting)
+        self.replay(replace(recipe, execution=replace(recipe.execution, delay=None)), setting)
 
 
 MOCK = MockKind()
 
 
-_IDS = ("id", "eval_id", "test_id", "case")
-_STORED_ANSWERS = ("output", "candidate_answer", "answer")
+_STORED_ANSWERS = ("output", "candidate_answer")
 StoredAnswers = dict[str, list[Json]]
 """By case id: the answers in the order of the attempts."""
 
 
 class ReplayExecution(Struct):
-    """The file with the answers: JSON Lines with the id of a case and its answer, or the results of a run."""
+    """The file with the answers: rows with the id of a case and its answer."""
 
     type: Literal["replay"]
     file: str
@@ -121,8 +107,8 @@ class ReplayExecution(Struct):
 
 
 def read_stored(file: str, text: str) -> StoredAnswers:
-    """Read answers from JSON Lines, a list in JSON or YAML, or the results of a run. An unusable row is
-    InvalidInput, with its line: no answer is left out."""
+    """Read answers from JSON Lines, or a list in JSON or YAML. An unusable row is InvalidInput, with its
+    line: no answer is left out."""
     stored: StoredAnswers = {}
 
     def attempt(numbered_row: tuple[int, dict[str, Any]]) -> int:  # they may be written in any order
@@ -130,8 +116,8 @@ def read_stored(file: str, text: str) -> StoredAnswers:
         return number if isinstance(number, int) else 0
 
     for number, row in sorted(_rows_of(file, text), key=attempt):
-        name = next((row[key] for key in _IDS if isinstance(row.get(key), str) and row[key]), None)
-        if name is None:
+        name = row.get("id") or row.get("eval_id")
+        if not isinstance(name, str):
             raise _unusable(file, number, "the answer does not say whose it is", "give each an `id`")
         dataset = row.get("dataset")
         name = f"{dataset}/{name}" if isinstance(dataset, str) and dataset else name
@@ -146,8 +132,6 @@ def _rows_of(file: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield each row with its line, which is known for JSON Lines only."""
     is_yaml = file.lower().endswith((".yaml", ".yml"))
     content = parse_document(text, file) if is_yaml else json_or_absent(text)
-    if isinstance(content, dict) and isinstance(content.get("results"), list):
-        content = content["results"]
     rows = ((1, row) for row in (content if isinstance(content, list) else [content]))
     for number, row in _json_lines(file, text) if content is ABSENT else rows:
         if not isinstance(row, dict):
@@ -213,19 +197,17 @@ class ReplayKind(messages.ConversationKind):
 
     def replay(self, recipe: Recipe, setting: Setting) -> Observation:
         stored, source, case = self.stored(recipe, setting), self.whom(recipe), recipe.input.case
-        matches = [name for name in stored if case and name.endswith(f"/{case}")]
-        for name in filter(None, (setting.asker, case, *(matches if len(matches) == 1 else ()))):
-            if answers := stored.get(name):
-                number = setting.turn + 1
-                if setting.turn and 1 < len(answers) < number:
-                    held = f"{source} holds {len(answers)} answers for {name}"
-                    hint = "make fewer attempts, or store more answers"
-                    raise cannot_replay("BK795", f"{held}, and this is attempt {number}", hint)
-                answer = answers[min(setting.turn, len(answers) - 1)]
-                return replace(messages.answer_of_value(answer, 0.0, source), recorded=True)
-        name = case or setting.asker
-        hint = suggest(name, stored) or "store one, a line {id, text} or {id, output_messages}"
-        raise cannot_replay("BK795", f"{source} holds no answer for {name}", hint)
+        name = setting.asker if setting.asker in stored else case or setting.asker
+        if name not in stored:
+            hint = suggest(name, stored) or "store one, a line {id, text} or {id, output_messages}"
+            raise cannot_replay("BK795", f"{source} holds no answer for {name}", hint)
+        answers, number = stored[name], setting.turn + 1
+        if 1 < len(answers) < number:
+            held = f"{source} holds {len(answers)} answers for {name}"
+            hint = "make fewer attempts, or store more answers"
+            raise cannot_replay("BK795", f"{held}, and this is attempt {number}", hint)
+        answer = answers[min(setting.turn, len(answers) - 1)]
+        return replace(messages.answer_of_value(answer, 0.0, source), recorded=True)
 
     def check_replay(self, recipe: Recipe, setting: Setting) -> None:
         """Refuse undefined variables, and a file that cannot be read."""

@@ -16,7 +16,8 @@ from typing import Any, Literal
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from baselinekit import __version__
-from baselinekit.clients.trust import origin
+from baselinekit.clients.headers import header_fault, merged
+from baselinekit.clients.trust import host_of, origin, url_for_message
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, suggest
 from baselinekit.files.jsontext import to_bytes
 from baselinekit.kinds.bodies import Body, BodyWatch, is_metrics_definition, read_body, undeclared_form
@@ -33,7 +34,6 @@ from baselinekit.kinds.settings import (
     unverified,
 )
 from baselinekit.lazy import lazy_pattern
-from baselinekit.model.addresses import PORT_HINT, has_no_such_port, url_for_message
 from baselinekit.model.recipes import (
     IDEMPOTENT,
     Auth,
@@ -49,11 +49,10 @@ from baselinekit.model.recipes import (
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema import read_as
 from baselinekit.secrets.declared import SHORTEST_WITHIN
-from baselinekit.secrets.finding import is_secret_header
 from baselinekit.secrets.variables import as_text, names_in
-from baselinekit.structs import AtLeastOne, Count, Name, Struct, TimeLimit, field, replace
+from baselinekit.structs import AtLeastOne, Count, Name, NotEmpty, Struct, TimeLimit, field, replace
 from baselinekit.values.paths import Pattern, find, parse, roots, suggest_path
-from baselinekit.values.texts import Mask, no_mask
+from baselinekit.values.texts import Mask
 
 
 class HttpExecution(Struct):
@@ -82,7 +81,7 @@ class HttpFlow(Struct):
     """Requests in order. The last output is compared, or the outputs that `collect` names: steps by their
     name, or `{key: "step.path"}`."""
 
-    steps: list[HttpRequest]
+    steps: NotEmpty[HttpRequest]
     collect: list[str] | dict[str, str] | None = None
 
 
@@ -106,17 +105,13 @@ def collected_of(http_input: HttpRequest | HttpFlow) -> dict[Path, tuple[str, st
     """Map each place of the output to its step and path; an empty path means the whole response."""
     if not isinstance(http_input, HttpFlow):
         return {(): ("", "")}
-    steps, collect, names = http_input.steps, http_input.collect, step_names(http_input)
+    steps, collect = http_input.steps, http_input.collect
     if collect is None:
-        return {(): (steps[-1].name or str(len(steps)), "")} if steps else {}
+        return {(): (steps[-1].name or str(len(steps)), "")}
     if isinstance(collect, list):
         return {(name,): (name, "") for name in collect}
-    collected: dict[Path, tuple[str, str]] = {}
-    for key, text in collect.items():  # the name of a step may contain dots
-        matching = [name for name in names if text == name or text.startswith(f"{name}.")]
-        name = max(matching, key=len, default=text.partition(".")[0])
-        collected[key,] = name, text[len(name) + 1 :] if matching else ""
-    return collected
+    parts = ((key, text.partition(".")) for key, text in collect.items())
+    return {(key,): (name, path) for key, (name, _, path) in parts}
 
 
 # Values from answers: those that a step saves for later steps, and those that the flow collects.
@@ -130,18 +125,19 @@ def pick(text: str, output: Json, step: str, at: Path) -> Json:
     `$`, or from whichever of the whole output and its body has it. A path with wildcards that matches several
     values gives a list of them. A path may end in a function."""
     pattern = _pattern_in(text)
-    header = _header_in(pattern)
-    lower = replace(pattern, segments=("headers", header, *pattern.segments[2:])) if header else pattern
-    values = _values_at(pattern, output, at) or _values_at(lower, output, at)
+    match pattern.segments:
+        case ("headers", str(name), *rest):
+            pattern = replace(pattern, segments=("headers", name.lower(), *rest))
+    values = _values_at(pattern, output, at)
     if not values:
         hint = suggest_path(pattern, output) or f"its status was {output['status']}"
         raise CannotReplay(Problem("BK313", f"{step}: nothing at {text!r} in its output", hint, at=at))
     value = values[0] if len(values) == 1 else values
-    if match := _COMPUTED.fullmatch(text):
+    if computed := _COMPUTED.fullmatch(text):
         from baselinekit.values.jsonpath import compute  # few flows need it
 
         try:
-            value = compute(match[2], value)
+            value = compute(computed[2], value)
         except ValueError:
             message = f"{step}: {text!r} cannot be computed from {json_type(value)}"
             raise CannotReplay(Problem("BK313", message, "look at the output", at=at)) from None
@@ -159,20 +155,6 @@ def _values_at(pattern: Pattern, output: Json, at: Path) -> list[Json]:
         hint = f"write $.{pattern.text} or body.{pattern.text}"
         raise invalid("BK312", f"{pattern.text!r} is both in the whole output and in its body", hint, at)
     return [value for start in starts for _, value in find(pattern, output["body"] if start else output)]
-
-
-def _header_in(pattern: Pattern) -> str:
-    """Return the header that a path leads to, in lower case; "" for another path."""
-    first, *rest = pattern.segments
-    return rest[0].lower() if first == "headers" and rest and isinstance(rest[0], str) else ""
-
-
-def _headers_used(http_input: HttpRequest | HttpFlow, index: int) -> set[str]:
-    """Return the headers of a step's answer that the flow uses, in lower case."""
-    names = step_names(http_input)
-    paths = [*steps_of(http_input)[index][0].save.values()] if isinstance(http_input, HttpFlow) else []
-    paths += [path for name, path in collected_of(http_input).values() if path and names.get(name) == index]
-    return {_header_in(_pattern_in(path)) for path in paths} - {""}
 
 
 def _problems_of_flow(flow: HttpFlow) -> Iterator[Problem]:
@@ -198,16 +180,12 @@ def _problems_of_path(text: str, at: Path) -> list[Problem]:
 # What is wrong with a request: checked as it is written, when its file is read, and as it is sent.
 
 _METHOD = lazy_pattern(r"[A-Z][A-Z0-9_-]*")
-_TOKEN = lazy_pattern(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_BAD_VALUE = lazy_pattern(r"[\x00-\x08\x0a-\x1f\x7f]")
-FRAMING = lazy_pattern(
-    r"(?i)host|content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
-)
 _VARIABLE = lazy_pattern(r"\{\{.*?\}\}")
 _UNSAFE = lazy_pattern(r"[^!$&'()*+,/:;=?@\[\]~A-Za-z0-9._%-]|%(?![0-9A-Fa-f]{2})")
 _CONTROL = lazy_pattern(r"[\x00-\x1f\x7f]")
 _HOST = lazy_pattern(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _METHODS = "such as GET or POST"
+_ENDPOINTS = "such as /users; a whole address goes under `url`"
 _TARGETS = ("endpoint", "path", "url")
 _BODIES = ("json", "body", "form", "files")
 
@@ -221,19 +199,22 @@ def check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
         hint = "add `endpoint: /…`, or `url: https://…`"
         yield Problem("BK104", "the request names no target", hint, at=(*at, "endpoint"))
     elif len(targets) > 1:
-        message = f"`{'` and `'.join(targets)}` cannot be combined"
-        yield Problem("BK108", message, "keep one of them", at=(*at, targets[1]))
+        yield _combined(targets, at)
     for name in targets:
         text = getattr(request, name)
         if name == "url":
             yield from check_url(text, (*at, name))
         elif not text.startswith(("/", "{{")):
-            yield Problem("BK108", *_endpoint_fault(name, text), at=(*at, name))
+            yield Problem("BK108", f"`{name}` must start with `/`", _ENDPOINTS, at=(*at, name))
     yield from check_headers(request.headers, (*at, "headers"))
     bodies = [name for name in _BODIES if getattr(request, name) not in (ABSENT, None)]
     if len(bodies) > 1 and bodies != ["form", "files"]:
-        message = f"`{'` and `'.join(bodies)}` cannot be combined"
-        yield Problem("BK108", message, "keep one of them (files may go with form)", at=(*at, bodies[1]))
+        yield _combined(bodies, at)
+
+
+def _combined(names: list[str], at: Path) -> Problem:
+    message = f"`{'` and `'.join(names)}` cannot be combined"
+    return Problem("BK108", message, "keep one of them (files may go with form)", at=(*at, names[1]))
 
 
 def check_base(url: str | None, at: Path) -> Iterator[Problem]:
@@ -254,24 +235,8 @@ def check_url(url: str | None, at: Path) -> Iterator[Problem]:
 
 def check_headers(headers: Mapping[str, Scalar], at: Path) -> Iterator[Problem]:
     for name, value in headers.items():
-        if fault := _header_fault(_VARIABLE.sub("x", name), str(value)):
+        if fault := header_fault(_VARIABLE.sub("x", name), str(value)):
             yield Problem("BK108", *fault, at=(*at, name))
-
-
-def _header_fault(name: str, value: str) -> tuple[str, str] | None:
-    """Return why a header cannot be sent, and what to do."""
-    if not _TOKEN.fullmatch(name):
-        return f"{name!r} is not a header name", "letters, digits and `-`"
-    if FRAMING.fullmatch(name):
-        return f"the header {name} cannot be set", "leave it out: it is derived from the URL and the body"
-    if _BAD_VALUE.search(value):
-        return f"a line break or control character in the header {name}", "remove it"
-    return None
-
-
-def _endpoint_fault(name: str, text: str) -> tuple[str, str]:
-    hint = f"put the whole address under `url`: {text}" if "://" in text else f"such as /{text}"
-    return f"`{name}` must start with `/`", hint
 
 
 def normalize_url(url: str, at: Path = (), shown: str = "") -> str:
@@ -286,11 +251,9 @@ def normalize_url(url: str, at: Path = (), shown: str = "") -> str:
         elif not host.isascii():
             host = host.encode("idna").decode()
         is_usable = bool(host.startswith("[") or _HOST.fullmatch(host)) and not _CONTROL.search(url)
-        is_usable = is_usable and parts.scheme in ("http", "https")
+        is_usable = is_usable and parts.scheme in ("http", "https") and port != 0
     except ValueError:
         is_usable = False
-    if has_no_such_port(url):
-        raise invalid("BK311", f"there is no such port, {shown!r}", PORT_HINT, at)
     if not is_usable:
         message = f"not an absolute http or https address, {shown!r}"
         raise invalid("BK311", message, "such as https://api.example.com", at)
@@ -311,8 +274,11 @@ def _percent_encode(text: str) -> str:
 DEFAULT_TIMEOUT = 30.0
 DEFAULT_KEPT_HEADERS = ["content-type"]
 """The headers that are kept where `keep_headers` is not set."""
-Headers = dict[str, tuple[str, str]]
-"""By lower-case name: the name as written, and the value."""
+_OWN_HEADERS = {
+    "User-Agent": f"baselinekit/{__version__}",
+    "Accept": "*/*",
+    "Accept-Encoding": "gzip, deflate",
+}
 
 
 def _chosen(name: str, default: Any, *parts: object) -> Any:
@@ -322,24 +288,12 @@ def _chosen(name: str, default: Any, *parts: object) -> Any:
 
 def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: Path) -> Request:
     """Return the request of a step whose variables are expanded, with the cookies of the recipe."""
-    method, parts = as_text(step.method).upper(), (step, execution, setting.http)
+    method, parts = as_text(step.method), (step, execution, setting.http)
     if not _METHOD.fullmatch(method) or method == "CONNECT":
         raise invalid("BK311", f"{method!r} is not an HTTP method", _METHODS, (*at, "method"))
     content, content_type = _body_of(step, setting)
-    headers: Headers = {}
-
-    def add_headers(given: Mapping[str, Json], at: Path) -> None:
-        for name, value in given.items():
-            text = as_text(value)
-            if fault := _header_fault(name, text):
-                raise invalid("BK311", *fault, (*at, name))
-            headers[name.lower()] = (name, text.strip())
-
-    add_headers({"User-Agent": f"baselinekit/{__version__}", "Accept": "*/*"}, ())
-    add_headers({"Accept-Encoding": "gzip, deflate"}, ())
-    add_headers(setting.scope.expand(setting.http.headers), ())
-    add_headers(execution.headers, (*EXECUTION, "headers"))
-    add_headers(step.headers, (*at, "headers"))
+    configured = setting.scope.expand(setting.http.headers)
+    headers = merged(_OWN_HEADERS, configured, execution.headers, step.headers)
     if content_type:
         headers.setdefault("content-type", ("Content-Type", content_type))
     parse, take = _chosen("parse", None, *parts), _chosen("take", None, *parts)
@@ -348,11 +302,14 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
     auth = step.auth or (None if "authorization" in headers else execution.auth)
     credentials = _credentials(auth, (*at, "auth") if step.auth else (*EXECUTION, "auth")) if auth else None
     if isinstance(credentials, str):
-        add_headers({"Authorization": credentials}, at)
+        headers["authorization"] = ("Authorization", credentials)
     if cookies := {**execution.cookies, **step.cookies}:
         own = [headers["cookie"][1]] if "cookie" in headers else []
         pairs = (f"{name}={as_text(value)}" for name, value in cookies.items())
-        add_headers({"Cookie": "; ".join([*own, *pairs])}, at)
+        headers["cookie"] = ("Cookie", "; ".join([*own, *pairs]))
+    for name, value in headers.values():
+        if fault := header_fault(name, value):
+            raise invalid("BK311", *fault, (*at, "headers", name))
     verify, cert = _certificates(execution, setting)
     return Request(
         method=method,
@@ -381,7 +338,7 @@ def _url_of(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
             hint = "pass --base-url URL, or set execution.base_url, or base_url: in baselinekit.yaml"
             raise invalid("BK310", "no base_url", hint, at)
         if target and not target.startswith("/"):
-            raise invalid("BK311", *_endpoint_fault(name, target), at)
+            raise invalid("BK311", f"`{name}` must start with `/`", _ENDPOINTS, at)
         target = as_text(base).rstrip("/") + target
     if step.params:
         target = target.partition("#")[0]
@@ -498,73 +455,55 @@ def all_headers(response: Response) -> dict[str, str]:
     return headers
 
 
-# The cookies of one recipe: later steps send back what an answer sets, to the same host and port. No cookie
-# outlives the recipe (F50), and none is for all hosts of a public suffix. The jar of the standard library and
-# of httpx fails on broken cookies and writes about it to the terminal, sends a cookie to every port of its
-# host, and lets the host 10.0.0.1 set one for 11.0.0.1.
+# The cookies of one recipe: later steps send back what an answer sets, to the same host and port only. No
+# cookie outlives the recipe (F50). The jar of the standard library and of httpx fails on broken cookies and
+# writes about it to the terminal, and sends a cookie to every port of its host.
 
-_LARGEST_COOKIE = 4_096
 _SECONDS = lazy_pattern(r"-?[0-9]{1,12}")
-_ADDRESS = lazy_pattern(r"[0-9.]+|.*:.*")
-_PUBLIC_SUFFIX = lazy_pattern(r"[^.]+|(?:ac|co|com|edu|gob|gov|mil|ne|net|or|org)\.[a-z]{2}")
-"""`com`, `co.uk` and the like: the whole list of public suffixes is longer than this program."""
 
 
 class Cookies:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._cookies: dict[tuple[str, str, str, str], tuple[str, bool, bool]] = {}
-        """By port, host, path and name: the value, whether it is for subdomains, and for https only."""
+        self._cookies: dict[tuple[str, str, str], tuple[str, bool]] = {}
+        """By host with port, path and name: the value, and whether it is for https only."""
 
     def take(self, url: str, response: Response) -> None:
         """Add the cookies that an answer sets, and remove those that it revokes. A broken one is left out, as
-        is one that this host may not set."""
-        _, host, port, path = _destination(url)
+        is one for a host that this one does not belong to."""
+        parts = urlsplit(url)
         for text in (text for header, text in response.headers if header.lower() == "set-cookie"):
-            pair, *parts = text.split(";")
-            pairs = (part.partition("=") for part in parts)  # the last of a repeated attribute counts
-            attributes = {name.strip().lower(): value.strip() for name, _, value in pairs}
-            name, _, value = (part.strip() for part in pair.partition("="))
-            is_large = len(name) + len(value) > _LARGEST_COOKIE
+            pair, *rest = text.split(";")
+            name, equals, value = (part.strip() for part in pair.partition("="))
+            pairs = (part.partition("=") for part in rest)  # the last of a repeated attribute counts
+            attributes = {key.strip().lower(): setting.strip() for key, _, setting in pairs}
             domain = attributes.get("domain", "").lower().removeprefix(".")
-            is_above = _is_below(host, domain) and not _PUBLIC_SUFFIX.fullmatch(domain)
-            is_foreign = bool(domain) and domain != host and not is_above
-            if not name or "=" not in pair or is_large or is_foreign or _CONTROL.search(name + value):
+            is_foreign = bool(domain) and not f".{parts.hostname}".endswith(f".{domain}")
+            if not name or not equals or is_foreign or _CONTROL.search(name + value):
                 continue
-            folder = attributes.get("path", "")
-            folder = folder if folder.startswith("/") else path.rpartition("/")[0] or "/"
-            key = (port, domain or host, folder, name)
+            path = attributes.get("path", "")
+            path = path if path.startswith("/") else parts.path.rpartition("/")[0] or "/"
+            key = (host_of(origin(url)), path, name)
             self._cookies.pop(key, None)
             expires = http_date(attributes.get("expires", ""))
             is_expired = expires is not None and expires <= self._now()
             if _SECONDS.fullmatch(attributes.get("max-age", "")):
                 is_expired = int(attributes["max-age"]) <= 0
             if not is_expired:  # a server revokes a cookie by an expiry in the past
-                self._cookies[key] = value, bool(domain), "secure" in attributes
+                self._cookies[key] = value, "secure" in attributes
 
     def header_for(self, url: str) -> str:
         """Return the value of the Cookie header for a URL, cookies with longer paths first."""
-        scheme, to_host, to_port, to_path = _destination(url)
+        parts, host = urlsplit(url), host_of(origin(url))
         chosen = [
             (len(path), f"{name}={value}")
-            for (port, host, path, name), (value, is_wide, is_secure) in self._cookies.items()
-            if port == to_port
-            and (to_host == host or (is_wide and _is_below(to_host, host)))
-            and (to_path == path or to_path.startswith(path.rstrip("/") + "/"))
-            and (scheme == "https" or not is_secure)
+            for (own_host, path, name), (value, is_secure) in self._cookies.items()
+            if own_host == host
+            and (parts.path == path or parts.path.startswith(path.rstrip("/") + "/"))
+            and (parts.scheme == "https" or not is_secure)
         ]
         chosen.sort(key=lambda cookie: -cookie[0])
         return "; ".join(text for _, text in chosen)
-
-
-def _is_below(host: str, domain: str) -> bool:
-    return host.endswith(f".{domain}") and not _ADDRESS.fullmatch(host)
-
-
-def _destination(url: str) -> tuple[str, str, str, str]:
-    """Return scheme, host, port and path."""
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname or "", origin(url).rpartition(":")[2], parts.path or "/"
 
 
 # One request with its cookies, redirects and retries; each time it is sent it is checked again.
@@ -702,14 +641,9 @@ def ask_with_retries(
 _EVAL_CONTENT = {"$ref": "#/$defs/HttpRequest"}
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 """The methods that RFC 9110 calls safe."""
-_OPERATION_HEADERS = ("x-amz-target", "soapaction")
 _OPERATION_KEYS = ("operationName", "method")
-"""Headers and keys that name the operation, if the address does not."""
-_STATUS = ("status", "$.status", "$['status']", '$["status"]')
-
-
-def with_upper_case_method(request: HttpRequest) -> HttpRequest:
-    return request if "{{" in request.method else replace(request, method=request.method.upper())
+"""Keys of a body that name the operation, if the address does not."""
+_STATUS = ("status", "$.status")
 
 
 def without_unused_base(recipe: Recipe, setting: Setting) -> HttpExecution:
@@ -731,26 +665,14 @@ class HttpKind(RecipeKind):
     eval_content = _EVAL_CONTENT
 
     def input_of_case(self, content: Json, context: Json) -> tuple[Any, list[Problem]]:
-        request, problems = read_as(HttpRequest, content)
-        return (None if problems else self.normalize(request)), problems
+        return read_as(HttpRequest, content)
 
     def current_of(self, raw_input: Json) -> type[Any]:
         return self.currents[isinstance(raw_input, dict) and "steps" in raw_input]
 
-    def normalize(self, stated_input: Any) -> Any:
-        """Return the input with its methods in upper case."""
-        if not isinstance(stated_input, HttpFlow):
-            return with_upper_case_method(stated_input)
-        return replace(stated_input, steps=[with_upper_case_method(step) for step in stated_input.steps])
-
-    def describe_input(self, recipe: Recipe) -> str:
-        return self.target(recipe, no_mask)
-
     def check(self, recipe: Recipe) -> Iterator[Problem]:
-        if not (steps := steps_of(recipe.input)):
-            yield Problem("BK108", "a flow without steps", "add a request", at=(*INPUT, "steps"))
         first_steps: dict[str, int] = {}
-        for number, (step, at) in enumerate(steps, 1):
+        for number, (step, at) in enumerate(steps_of(recipe.input), 1):
             yield from check_request(step, at)
             if step.name is not None and (first := first_steps.setdefault(step.name, number)) != number:
                 message = f"two steps are called {step.name!r}: {first} and {number}"  # `collect` names one
@@ -769,11 +691,10 @@ class HttpKind(RecipeKind):
         }
 
     def judge_outcome(self, number: int, step: str) -> tuple[int, str]:
+        subject = f"step {step} answered {number}" if step else f"the answer is {number}"
         if number >= 500:
-            subject = f"step {step} answered {number}" if step else f"the answer is {number}"
             return 2, f"{subject}, a server error"
-        subject = f"step {step} answered {number}, which" if step else str(number)
-        return int(number >= 400), f"{subject} says that the request was refused"
+        return int(number >= 400), f"{subject}, a refused request"
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         is_flow, targets = isinstance(recipe.input, HttpFlow), []
@@ -788,30 +709,24 @@ class HttpKind(RecipeKind):
         return url.split("://")[-1].split("/")[0].rsplit("@")[-1].split(":")[0] or self.name
 
     def distinctions(self, recipe: Recipe, base_url: Json) -> list[str]:
-        """Return the path, the query, the operation that a body or a header names, and the host; of a flow,
-        those of its last step."""
+        """Return the path, the query, the operation that a body names, and the host; of a flow, those of its
+        last step."""
         step, _ = steps_of(recipe.input)[-1]
-        in_url = urlsplit(step.url or "")._replace(scheme="", netloc="").geturl()
-        target = step.endpoint or step.path or in_url
-        path, _, query = target.partition("#")[0].partition("?")  # urlsplit refuses a path like `//[x`
+        target = step.url or f"{base_url or ''}{step.endpoint or step.path or ''}"
+        address, _, query = target.partition("#")[0].partition("?")  # urlsplit refuses a path like `//[x`
+        host, _, path = address.rpartition("://")[2].partition("/")
         params = [f"{name} {value}" for name, value in step.params.items()]
-        operations = [value for name, value in step.headers.items() if name.lower() in _OPERATION_HEADERS]
-        if isinstance(step.json, dict):
-            operations += [step.json[key] for key in _OPERATION_KEYS if isinstance(step.json.get(key), str)]
-        host = str(step.url or base_url or "").partition("://")[2].partition("/")[0]
-        return [f"{step.method} {path}", " ".join([query, *params]), " ".join(map(str, operations)), host]
+        body = step.json if isinstance(step.json, dict) else {}
+        operations = [body[key] for key in _OPERATION_KEYS if isinstance(body.get(key), str)]
+        return [f"{step.method} {path}", " ".join([query, *params]), " ".join(operations), host]
 
     def addresses(self, recipe: Recipe) -> Iterator[str]:
         yield from super().addresses(recipe)
         yield from (step.url for step, _ in steps_of(recipe.input) if step.url)
 
     def is_definition(self, recipe: Recipe, path: Path) -> bool:
-        steps, names = steps_of(recipe.input), step_names(recipe.input)
-        for place, name in self.responses(recipe).items():
-            parse = _chosen("parse", "", steps[names.get(name, 0)][0], recipe.execution)
-            if parse == "prometheus" and path[: len(place) + 1] == (*place, "body"):
-                return is_metrics_definition(path[len(place) + 1 :])
-        return False
+        parse = _chosen("parse", "", recipe.input, recipe.execution)
+        return parse == "prometheus" and path[:1] == ("body",) and is_metrics_definition(path[1:])
 
     def form_found(self, recipe: Recipe, output: Json) -> RecognisedForm | None:
         parse = _chosen("parse", "", recipe.input, recipe.execution)
@@ -821,15 +736,11 @@ class HttpKind(RecipeKind):
         """A method given by a variable counts as one that writes, because it may be any."""
         return all(step.method in SAFE for step, _ in steps_of(recipe.input))
 
-    def writes(self, recipe: Recipe) -> bool:
-        return not self.only_reads(recipe)
-
     def replay(self, recipe: Recipe, setting: Setting) -> Observation:
         execution, is_flow = without_unused_base(recipe, setting), isinstance(recipe.input, HttpFlow)
         cookies, saved = Cookies(setting.clients.now), dict[str, Json]()
         outputs: list[dict[str, Json]] = []
-        exchanges: list[tuple[Request, Json]] = []  # each answer with every header
-        statuses: list[tuple[str, int]] = []
+        exchanges: list[tuple[str, Request, Json]] = []  # each answer with every header
         notes: list[str] = []
         values_of_writes, has_written = list[tuple[str, str, Json]](), False
         seconds, retried = 0.0, 0
@@ -845,13 +756,11 @@ class HttpKind(RecipeKind):
             response, took, repeats = _follow(request, redirects, retries, step_setting, cookies, short)
             has_written = has_written or request.method not in SAFE
             body = read_answer(response, request)
-            used = {header for header in _headers_used(recipe.input, index) if not is_secret_header(header)}
-            kept = [*DEFAULT_KEPT_HEADERS, *sorted(used - {*DEFAULT_KEPT_HEADERS})]
-            output = http_output(response, _chosen("keep_headers", kept, shared, setting.http), body.value)
+            kept = _chosen("keep_headers", DEFAULT_KEPT_HEADERS, shared, setting.http)
+            output = http_output(response, kept, body.value)
             full_output = {**output, "headers": all_headers(response)}
             outputs.append(output)
-            exchanges.append((request, full_output))
-            statuses.append((name if is_flow else "", response.status))
+            exchanges.append((name if is_flow else "", request, full_output))
             notes += [body.note] if body.note else []
             seconds, retried = seconds + took, retried + repeats
             for key, path in raw_step.save.items():
@@ -860,13 +769,12 @@ class HttpKind(RecipeKind):
         collected: dict[Path, Json] = {}
         names = step_names(recipe.input)
         for place, (name, path) in collected_of(recipe.input).items():
-            output, at = exchanges[names[name]][1], (*INPUT, "collect", *place)
+            output, at = exchanges[names[name]][2], (*INPUT, "collect", *place)
             collected[place] = pick(path, output, f"step {name}", at) if path else outputs[names[name]]
         return Observation(
             collected[()] if () in collected else {key: value for (key,), value in collected.items()},
             seconds,
             1 + retried,
-            statuses=tuple(statuses),
             exchanges=tuple(exchanges),
             notes=tuple(notes),
             saved=tuple(values_of_writes),

@@ -191,9 +191,9 @@ class RecipeKind(ABC):
         for path, outcome in places.items():
             yield *outcome.read(value_or_absent(seen.output, path)), True
         visible = {outcome.step for outcome in places.values()}
-        for step, status in seen.statuses:
+        for step, _, answer in seen.exchanges:
             if step not in visible:
-                yield *self.judge_outcome(status, step), False
+                yield *self.judge_outcome(answer["status"], step), False
 
     # Its target.
 
@@ -264,7 +264,7 @@ class RecipeKind(ABC):
 
     def writes(self, recipe: Recipe) -> bool:
         """Whether it changes what other recipes may read, as far as the recipe shows."""
-        return False
+        return self.asks_address and not self.only_reads(recipe)
 
     def claim(self, recipe: Recipe, serial: bool | None = None) -> str | None:
         """Return what no other recipe may use while it is replayed: None for nothing, ALONE for everything,
@@ -294,10 +294,6 @@ class RecipeKind(ABC):
     def asked(self, recipe: Recipe) -> Json:
         """Return the question, for a judge of the answer; empty if the input is a request."""
         return recipe.input if isinstance(recipe.input, str | dict | list) else ""
-
-    def describe_input(self, recipe: Recipe) -> Json:
-        """Return the question, for a person who judges the answer."""
-        return self.asked(recipe)
 
     def question(self, recipe: Recipe) -> Any:
         """Return the part of its input that may name files that belong to the question."""

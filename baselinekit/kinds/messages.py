@@ -2,19 +2,17 @@
 target reports beside its answer, read in one way from programs, services, mocks and stored answers."""
 
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from typing import Any, TypeGuard, TypeVar
 
-from baselinekit.errors import Problem, cannot_replay
+from baselinekit.errors import cannot_replay
 from baselinekit.files.jsontext import json_or_absent, pretty
 from baselinekit.kinds.kind import MessageFiles, RecipeKind, Trouble, is_blank
-from baselinekit.kinds.settings import INPUT
 from baselinekit.model.recipes import Observation, Recipe, Usage
 from baselinekit.model.traces import Role, ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import escape_variables_in
-from baselinekit.structs import Count, NotNegative, Struct, field, replace
+from baselinekit.structs import Count, Dollars, NotEmpty, NotNegative, Struct, field, replace
 from baselinekit.values.paths import render
 from baselinekit.values.texts import Mask, mask_and_clip
 
@@ -36,7 +34,7 @@ class StatedConversation(Struct):
     """Messages as a record states them. A record cannot state their files: any path on the machine could then
     be passed to programs."""
 
-    messages: list[TraceMessage]
+    messages: NotEmpty[TraceMessage]
 
 
 class ConversationKind(RecipeKind):
@@ -50,11 +48,6 @@ class ConversationKind(RecipeKind):
         if isinstance(stated_input, StatedConversation):
             return ConversationInput(stated_input.messages)
         return stated_input
-
-    def check(self, recipe: Recipe) -> Iterator[Problem]:
-        if not recipe.input.messages:
-            hint = "such as - {role: user, content: What is 15 + 27?}"
-            yield Problem("BK108", "a conversation without a message", hint, at=(*INPUT, "messages"))
 
     def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
         return f"{self.whom(recipe)} {shortened(question_of(recipe.input), mask)}".rstrip()
@@ -180,21 +173,18 @@ _IGNORED_KEYS = ("id", "eval_id", "trace", "trace_ref", "metadata", "timestamp")
 
 
 class AnsweredCall(Struct, forbid_unknown_fields=False):
-    """A tool call of a structured answer. `name` is another name of `tool`."""
+    """A tool call of a structured answer."""
 
-    tool: str = ""
-    name: str = ""
+    tool: str
     input: Json = None
     output: Json = ABSENT
     id: str | None = None
     duration_ms: NotNegative | None = None
-    error: Json = None
+    error: str | None = None
 
     def as_call(self) -> ToolCall:
         seconds = None if self.duration_ms is None else self.duration_ms / 1000
-        is_text = self.error is None or isinstance(self.error, str)
-        error = self.error if is_text else plain_text(self.error)
-        return ToolCall(self.tool or self.name, self.input, self.output, self.id, seconds, error)
+        return ToolCall(self.tool, self.input, self.output, self.id, seconds, self.error)
 
 
 class AnsweredMessage(Struct, forbid_unknown_fields=False):
@@ -219,8 +209,8 @@ class StructuredAnswer(Struct, forbid_unknown_fields=False):
 
     output_messages: list[AnsweredMessage] | None = None
     text: Json = ""
-    token_usage: AnsweredTokens | None = None
-    cost_usd: NotNegative | None = None
+    token_usage: AnsweredTokens = AnsweredTokens()
+    cost_usd: Dollars | None = None
     duration_ms: NotNegative | None = None
 
 
@@ -246,13 +236,10 @@ def answer_of_value(value: Json, seconds: float, source: str) -> Observation:
         return Observation(value, seconds)
     subject = f"{source} gave an answer that cannot be read"
     stated = read_stated(StructuredAnswer, value, "BK792", subject, _FORM)
-    called = [call for message in stated.output_messages or () for call in message.tool_calls or ()]
-    fault = "" if stated.output_messages or "text" in value else "there is neither a message nor a `text`"
-    if not all(call.tool or call.name for call in called):
-        fault = "a tool call does not say its `tool`"
-    if fault:
-        raise cannot_replay("BK792", f"{subject}: {fault}", f"such as {_FORM}")
-    tokens = stated.token_usage or AnsweredTokens()
+    if not stated.output_messages and "text" not in value:
+        message = f"{subject}: there is neither a message nor a `text`"
+        raise cannot_replay("BK792", message, f"such as {_FORM}")
+    tokens = stated.token_usage
     observation = Observation(value.get("text", ""), seconds)
     if messages := tuple(message.as_message() for message in stated.output_messages or ()):
         last = next((message for message in reversed(messages) if message.role == "assistant"), None)
@@ -264,7 +251,7 @@ def answer_of_value(value: Json, seconds: float, source: str) -> Observation:
     return replace(
         observation,
         seconds=seconds if stated.duration_ms is None else stated.duration_ms / 1000,
-        usage=Usage(tokens.input, tokens.output, exact_cost(value), tokens.cached),
+        usage=Usage(tokens.input, tokens.output, stated.cost_usd, tokens.cached),
         notes=(f"{source} also gave {', '.join(unread_keys)}, which is not used",) if unread_keys else (),
     )
 
@@ -277,11 +264,6 @@ def read_stated(kind: type[T], value: Json, code: str, subject: str, form: str) 
         faults = (f"{render(one.at or ())}: {one.message.partition(', found ')[0]}" for one in problems)
         raise cannot_replay(code, f"{subject}: {'; '.join(faults)}", f"such as {form}")
     return stated
-
-
-def exact_cost(usage: dict[str, Any]) -> Decimal | None:
-    """Return the cost with each of its digits."""
-    return None if usage.get("cost_usd") is None else Decimal(str(usage["cost_usd"]))
 
 
 # A structured answer written, in the form in which it is read.

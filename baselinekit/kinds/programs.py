@@ -22,7 +22,7 @@ from baselinekit.model.recipes import Auth, HttpRequest, Observation, ProcessSpe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import as_text, escape_variables_in, replace_variables
-from baselinekit.structs import Count, Name, Struct, TimeLimit, field, replace
+from baselinekit.structs import Count, Name, NotBlank, NotEmpty, Struct, TimeLimit, field, replace
 from baselinekit.values.texts import Mask
 
 
@@ -30,7 +30,7 @@ class CommandInput(Struct):
     """A program and its input. `argv[0]` is a name under `commands:` in the configuration, or any program if
     the operator allows it (`--allow-exec`)."""
 
-    argv: list[str]
+    argv: NotEmpty[str]
     stdin: Json = ABSENT
     env: dict[str, str] = field(default_factory=dict)
     cwd: str | None = None
@@ -71,8 +71,8 @@ def program_words(program: str, cwd: str, setting: Setting, is_path: bool = Fals
 
 def process_of(command_input: CommandInput, execution: CommandExecution, setting: Setting) -> ProcessSpec:
     argv, commands = [as_text(word) for word in command_input.argv], setting.surroundings.commands
-    if not (argv and argv[0]):
-        raise invalid("BK331", "an empty `argv`", "name a program", (*INPUT, "argv"))
+    if not argv[0]:
+        raise invalid("BK331", "`argv` names no program", "such as [mytool, --version]", (*INPUT, "argv"))
     cwd = working_folder(setting, command_input.cwd)
     allowed_names = commands[argv[0]].env if argv[0] in commands else []
     if argv[0] not in commands:
@@ -121,12 +121,6 @@ class CommandKind(RecipeKind):
             problems = [replace(problem, at=(problem.at or ())[1:]) for problem in problems]
         return command_input, problems
 
-    def check(self, recipe: Recipe) -> Iterator[Problem]:
-        argv = recipe.input.argv
-        if not (argv and argv[0]):
-            hint = "such as [mytool, --version]"
-            yield Problem("BK108", "`argv` names no program", hint, at=(*INPUT, "argv"))
-
     def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
         return {("exit_code",): OutcomePlace(self.judge_outcome)}
 
@@ -143,13 +137,9 @@ class CommandKind(RecipeKind):
         return str(recipe.input.argv[0]).rsplit("/")[-1]
 
     def asks(self, recipe: Recipe) -> tuple[Family, str]:
-        return "commands", recipe.input.argv[0] if recipe.input.argv else ""
+        return "commands", recipe.input.argv[0]
 
-    def asked(self, recipe: Recipe) -> list[str]:
-        argv: list[str] = recipe.input.argv
-        return argv
-
-    def describe_input(self, recipe: Recipe) -> str:
+    def asked(self, recipe: Recipe) -> str:
         return shlex.join(recipe.input.argv)
 
     def question(self, recipe: Recipe) -> CommandInput:
@@ -203,7 +193,7 @@ class Healthcheck(Struct):
     or a command that ends with exit code 0."""
 
     url: str | None = None
-    command: str | list[str] | None = None
+    command: NotBlank | NotEmpty[str] | None = None
     cwd: str | None = None
     timeout: TimeLimit | None = None
 
@@ -216,7 +206,7 @@ class CliExecution(Struct):
     line of JSON for each, by its id."""
 
     type: Literal["cli"]
-    command: str | list[str]
+    command: NotBlank | NotEmpty[str]
     files_format: str = "{path}"
     cwd: str | None = None
     env: list[str] = field(default_factory=list)
@@ -234,14 +224,12 @@ def check_cli(execution: CliExecution, at: Path) -> Iterator[Problem]:
     lines = [(execution.command, (*at, "command"))]
     if execution.healthcheck is not None:
         place = (*at, "healthcheck")
-        lines.append((execution.healthcheck.command or ["-"], (*place, "command")))
+        lines.append((execution.healthcheck.command or "", (*place, "command")))
         if (execution.healthcheck.url is None) is (execution.healthcheck.command is None):
             message = "a healthcheck has a `url` or a `command`"
             yield Problem("BK108", message, "such as healthcheck: {command: mytool --version}", at=place)
     for line, place in lines:
         words = [line] if isinstance(line, str) else line
-        if not words or not words[0].strip():
-            yield Problem("BK108", "the command line names no program", "such as `mytool {PROMPT}`", at=place)
         for name in dict.fromkeys(name for word in words for name in re.findall(PLACEHOLDER_FORM, word)):
             if name not in PLACEHOLDERS:
                 hint = f"there are {', '.join(f'{{{placeholder}}}' for placeholder in PLACEHOLDERS)}"
@@ -421,11 +409,9 @@ class _ProgramTarget(Struct):
             if finished.exit_code == 0 and "OUTPUT_FILE" in placeholders:
                 surroundings = replace(self.setting.surroundings, root=folder, folder=folder, within="")
                 content = read_if_there(surroundings, output_file)
-        last_words = children.last_error_line(finished.stderr.strip() or finished.stdout, mask)
-        if finished.exit_code:
-            message = f"{self.source} {describe_exit(finished.exit_code)}{last_words}"
-            raise cannot_replay("BK790", message, "run its command line by hand")
+        children.require_success(finished, self.source, "BK790", mask, "run its command line by hand")
         if content is None:
+            last_words = children.last_error_line(finished.stderr.strip() or finished.stdout, mask)
             message = f"{self.source} wrote nothing into {{OUTPUT_FILE}}{last_words}"
             raise cannot_replay("BK790", message, "let it write its answer there")
         try:
@@ -505,12 +491,10 @@ class CliKind(messages.ConversationKind):
                 problem = f"the tool calls of message {number + 1} cannot be sent to a program as text"
                 at = (*INPUT, "messages", number, "tool_calls")
                 yield Problem("BK781", problem, "write them into its content, or use a service", at=at)
-        yield from super().check(recipe)
 
     def asks(self, recipe: Recipe) -> tuple[Family, str]:
         command = recipe.execution.command
-        words = command.split() if isinstance(command, str) else command
-        return "commands", words[0] if words else ""
+        return "commands", (command.split() if isinstance(command, str) else command)[0]
 
     def replay(self, recipe: Recipe, setting: Setting) -> Observation:
         execution: CliExecution = setting.scope.expand(recipe.execution, EXECUTION)
@@ -583,7 +567,6 @@ class PostKind(messages.ConversationKind):
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         yield from http.check_url(recipe.execution.url, (*EXECUTION, "url"))
         yield from http.check_headers(recipe.execution.headers, (*EXECUTION, "headers"))
-        yield from super().check(recipe)
 
     def addresses(self, recipe: Recipe) -> Iterator[str]:
         yield recipe.execution.url

@@ -31,12 +31,10 @@ _MEDIA = (
 
 class PromptInput(Struct):
     """The input of a model: a template file, a text or messages, with `{{name}}` for the inputs, which are
-    given here (`{file: path}` for the content of a file) or in a separate file. `content` is another name of
-    `text`, as in eval files."""
+    given here (`{file: path}` for the content of a file) or in a separate file."""
 
     prompt: str | None = None
     text: str | None = None
-    content: str | None = None
     messages: list[Message] | None = None
     inputs: dict[str, Json] = field(default_factory=dict)
     inputs_from: str | None = None
@@ -66,12 +64,13 @@ _LISTS = (".yaml", ".yml", ".json")
 
 class Template(Struct):
     """The messages as written, each with its place in the recipe (None: it comes from `file`, a path and its
-    text), and the values of the names in them. `{{name}}` is expanded once: names within an input are not
-    expanded."""
+    text), and the values of the names in them: all inputs, and which of them the recipe states. `{{name}}`
+    is expanded once: names within an input are not expanded."""
 
     messages: tuple[tuple[Message, Path | None], ...]
     scope: Scope
     inputs: dict[str, Json]
+    own_inputs: tuple[str, ...]
     file: tuple[str, str] = ("", "")
 
     def expanded(self) -> tuple[Message, ...]:
@@ -89,7 +88,7 @@ class Template(Struct):
                     self.scope.lookup(name)
                 except InvalidInput as error:
                     yield self._undefined(name, at, error.problems[0])
-        for name in (name for name in self.inputs if name not in used):
+        for name in (name for name in self.own_inputs if name not in used):
             hint = suggest(name, used) or "remove it, or use it"
             unused = f"the template does not use {name!r}"
             yield Problem("BK351", unused, hint, at=(*INPUT, "inputs", name))
@@ -131,8 +130,8 @@ def _template_of(recipe: Recipe, setting: Setting) -> Template:
         messages += ((message, (*INPUT, "messages", number)) for number, message in numbered)
     else:
         messages.append((Message("user", prompt_input.text or ""), (*INPUT, "text")))
-    own_inputs = {name: inputs[name] for name in prompt_input.inputs}
-    return Template(tuple(messages), setting.scope.with_saved(inputs), own_inputs, file)
+    scope, own_inputs = setting.scope.with_saved(inputs), tuple(prompt_input.inputs)
+    return Template(tuple(messages), scope, inputs, own_inputs, file)
 
 
 def _inputs(prompt_input: PromptInput, setting: Setting) -> dict[str, Json]:
@@ -151,8 +150,6 @@ def _inputs(prompt_input: PromptInput, setting: Setting) -> dict[str, Json]:
 def _messages(path: str, text: str) -> list[Message]:
     """Return the messages of a template in YAML or JSON."""
     items, at = files.parse_document(text, path), Place(path, 1, 1)
-    if isinstance(items, dict) and items.keys() == {"messages"}:
-        items = items["messages"]
     if not isinstance(items, list) or not items:
         message = "a template in YAML or JSON must be a list of messages"
         raise InvalidInput(Problem("BK353", message, "write - role: user, and content: … below it", at))
@@ -161,15 +158,6 @@ def _messages(path: str, text: str) -> list[Message]:
         found = (Problem("BK353", f"{render(one.at or ())}: {one.message}", one.hint, at) for one in problems)
         raise InvalidInput(*found)
     return messages
-
-
-def problems_of_collect(collect: Sequence[str] | None, name: str, setting: Setting) -> Iterator[Problem]:
-    """Yield a problem where tool calls are collected from a model that cannot report them."""
-    model = setting.surroundings.models.get(name)
-    if "tool_calls" in (collect or ()) and model is not None and not model.tells_tool_calls:
-        message = f"the model {name!r} cannot report which tools were called, and `collect` names them"
-        hint = "leave `tool_calls` out, or use `openai` or `anthropic`, or a program with `output: json`"
-        yield Problem("BK617", message, hint, at=(*EXECUTION, "collect"))
 
 
 WROTE_NO_TEXT = "it called tools and wrote no text: `collect: [tool_calls]` (--collect tool_calls) keeps them"
@@ -217,19 +205,12 @@ class PromptKind(kind.RecipeKind):
     asks_models = "always"
 
     def normalize(self, stated_input: Any) -> Any:
-        """Return the input with its text under one name."""
-        if isinstance(stated_input, str):
-            return PromptInput(text=stated_input)
-        if stated_input.content is None or stated_input.text is not None:
-            return stated_input
-        return replace(stated_input, text=stated_input.content, content=None)
+        return PromptInput(text=stated_input) if isinstance(stated_input, str) else stated_input
 
     def check(self, recipe: Recipe) -> Iterator[Problem]:
-        names = ("prompt", "text", "content", "messages")
-        stated_names = [name for name in names if getattr(recipe.input, name) is not None]
-        if len(stated_names) != 1:
-            names_given = " and ".join(stated_names) or "none of them"
-            message = f"a prompt has one of prompt, text and messages, not {names_given}"
+        stated = [getattr(recipe.input, name) is not None for name in ("prompt", "text", "messages")]
+        if stated.count(True) != 1:
+            message = "a prompt has exactly one of `prompt`, `text` and `messages`"
             yield Problem("BK352", message, "`prompt: FILE` names a template", at=INPUT)
 
     def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[kind.Trouble]:
@@ -322,7 +303,6 @@ class PromptKind(kind.RecipeKind):
                 check(setting)
             except InvalidInput as error:
                 problems += error.problems
-        problems += problems_of_collect(execution.collect, execution.model, setting)
         problems = problems or list(_template_of(recipe, setting).problems())
         if problems:
             raise InvalidInput(*problems)
@@ -331,7 +311,7 @@ class PromptKind(kind.RecipeKind):
         """Return its inputs, including those of the file, and the names in its template."""
         template = _template_of(recipe, setting)
         used_names = frozenset(name for message, _ in template.messages for name in names_in(message.content))
-        return _inputs(recipe.input, setting), used_names
+        return template.inputs, used_names
 
     def files(self, recipe: Recipe, setting: Setting) -> Iterator[str]:
         """Yield the texts of its template, of the file of its inputs, and of the files that inputs name."""

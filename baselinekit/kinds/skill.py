@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
-from glob import glob
 from hashlib import sha256
 from typing import Literal
 
@@ -14,8 +13,8 @@ from baselinekit.kinds import files
 from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.http import HTTP, HttpExecution
 from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, current_form, is_empty
-from baselinekit.kinds.messages import answer_of_value, exact_cost, is_structured, read_stated
-from baselinekit.kinds.prompt import WROTE_NO_TEXT, collected, loss_of_calls, observed, problems_of_collect
+from baselinekit.kinds.messages import read_stated
+from baselinekit.kinds.prompt import WROTE_NO_TEXT, collected, loss_of_calls, observed
 from baselinekit.kinds.settings import EXECUTION, INPUT, Setting, invalid
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import (
@@ -31,7 +30,7 @@ from baselinekit.model.recipes import (
 from baselinekit.model.traces import StatedCall
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.secrets.variables import NAME, escape_variables_in
-from baselinekit.structs import Count, NotNegative, Struct, TimeLimit, field, replace
+from baselinekit.structs import Struct, TimeLimit, field, replace
 from baselinekit.values.texts import Mask
 
 
@@ -54,27 +53,23 @@ _MOST_LINKED = 200_000
 
 
 def _resolve_skill(recipe: Recipe, setting: Setting) -> tuple[SkillExecution, Skill]:
-    """Return the execution with its variables expanded, and the declaration of the skill."""
+    """Return the execution with its variables expanded, and the skill: as the configuration declares it, else
+    the folder of its name."""
     execution: SkillExecution = setting.scope.expand(recipe.execution, EXECUTION)
-    name, skills = execution.skill_name, setting.surroundings.skills
+    name, surroundings = execution.skill_name, setting.surroundings
     at = (*EXECUTION, "skill_name")
-    if name in skills:
-        skill = skills[name]
-        if sum(form is not None for form in (skill.command, skill.python, skill.http, skill.folder)) != 1:
+    if name in surroundings.skills:
+        skill = surroundings.skills[name]
+        if [skill.command, skill.python, skill.http, skill.folder].count(None) != 3:
             forms = "`command: [PROGRAM, …]`, `python: module:function`, `http: {…}`, `folder: PATH`"
             hint = f"give it one of {forms}"
             raise invalid("BK324", f"the skill {name!r} is not declared as exactly one kind", hint, at)
         return execution, skill
-    known_names = [*skills]
-    for folder in _FOLDERS:
+    for folder in _FOLDERS if NAME.fullmatch(name) else ():
         file = os.path.join(folder, name, "SKILL.md")
-        if NAME.fullmatch(name) and files.read_if_there(
-            setting.surroundings, file, setting.surroundings.root
-        ):
+        if files.read_if_there(surroundings, file, surroundings.root):
             return execution, Skill(folder=os.path.dirname(file))
-        found = glob("*/SKILL.md", root_dir=os.path.join(setting.surroundings.root, folder))
-        known_names += map(os.path.dirname, found)
-    hint = suggest(name, known_names) or "declare it in baselinekit.yaml"
+    hint = suggest(name, surroundings.skills) or "declare it in baselinekit.yaml"
     example = f"skills: {{{name}: {{command: [PROGRAM]}}}}, or write skills/{name}/SKILL.md"
     raise invalid("BK324", f"no skill is called {name!r}", f"{hint} ({example})", at)
 
@@ -139,16 +134,13 @@ def _run_program(skill: Skill, skill_input: Json, execution: SkillExecution, set
         mask=setting.redactor.mask,
     )
     finished = setting.clients.execute(process)
-    last_words = children.last_error_line(finished.stderr, process.mask)
-    if finished.exit_code:
-        raise cannot_replay("BK323", f"{source} ended with exit code {finished.exit_code}{last_words}")
     if skill.python:
-        output, error = children.returned_by(finished.stdout)
-        if error:
-            raise cannot_replay("BK323", f"{source} raised {error}")
+        output = children.returned_by(finished, source, "BK323", process.mask)
         if output is ABSENT:
+            last_words = children.last_error_line(finished.stderr, process.mask)
             raise cannot_replay("BK323", f"{source} gave no result{last_words}")
         return Observation(output, finished.seconds)
+    children.require_success(finished, source, "BK323", process.mask)
     output = text_or_hash(finished.stdout)
     if isinstance(output, str):
         value = json_or_absent(output)
@@ -170,42 +162,29 @@ def _payload(skill_input: Json, execution: SkillExecution) -> dict[str, Json]:
 
 
 def _request(skill: Skill, skill_input: Json, execution: SkillExecution) -> Recipe:
-    """Return the question as a request: a POST of JSON, unless the configuration says otherwise."""
-    request = skill.http
-    assert request is not None
-    if request.body is ABSENT and request.json is ABSENT and request.form is None:
-        method = "POST" if request.method == "GET" else request.method
-        request = replace(request, method=method, json=escape_variables_in(_payload(skill_input, execution)))
-    return Recipe(request, HttpExecution("http"))
+    """Return the question as a request: a POST of JSON, unless the configuration names another method."""
+    assert skill.http is not None
+    method = "POST" if skill.http.method == "GET" else skill.http.method
+    payload = escape_variables_in(_payload(skill_input, execution))
+    return Recipe(replace(skill.http, method=method, json=payload), HttpExecution("http"))
 
 
 # The trace that a skill reports (`output: trace`): `{output, tool_calls, usage}`; only `output` is required.
 
 
-class TracedUsage(Struct, forbid_unknown_fields=False):
-    tokens_in: Count | None = None
-    tokens_out: Count | None = None
-    cost_usd: NotNegative | None = None
-
-
 class SkillTrace(Struct, forbid_unknown_fields=False):
     output: Json
     tool_calls: list[StatedCall] | None = None
-    usage: TracedUsage = TracedUsage()
+    usage: Usage = Usage()
 
 
 def _with_trace(observation: Observation, name: str) -> Observation:
     """Return the observation that the skill's answer describes; an answer of another form is an error."""
-    answer = observation.output
-    if is_structured(answer) and "output" not in answer:
-        traced = answer_of_value(answer, observation.seconds, f"the skill {name}")
-        return replace(traced, attempts=observation.attempts, environment=observation.environment)
     subject = f"the skill {name} did not answer with {{output, tool_calls, usage}}"
     hint = "{output: …}: correct it, or take `output: trace` out of its entry"
-    trace = read_stated(SkillTrace, answer, "BK354", subject, hint)
+    trace = read_stated(SkillTrace, observation.output, "BK354", subject, hint)
     calls = None if trace.tool_calls is None else tuple(call.as_call() for call in trace.tool_calls)
-    usage = Usage(trace.usage.tokens_in, trace.usage.tokens_out, exact_cost(answer.get("usage", {})))
-    return replace(observation, output=trace.output, tool_calls=calls, usage=usage)
+    return replace(observation, output=trace.output, tool_calls=calls, usage=trace.usage)
 
 
 class SkillKind(RecipeKind):
@@ -274,16 +253,9 @@ class SkillKind(RecipeKind):
         """Refuse undefined variables, and a skill that is not declared or cannot work as declared."""
         super().check_replay(recipe, setting)
         execution, skill = _resolve_skill(recipe, setting)
-        name, collect = execution.skill_name, execution.collect or ()
-        if skill.folder is None and "tool_calls" in collect and skill.output != "trace":
-            message = f"the skill {name!r} cannot report which tools it called, and `collect` names them"
-            declaration = f"declare `skills: {{{name}: {{output: trace}}}}`"
-            hint = f"make it answer with {{output, tool_calls}}, and {declaration}"
-            raise invalid("BK617", message, hint, (*EXECUTION, "collect"))
+        name = execution.skill_name
         files.check_scores(recipe.execution.scores, setting)
         if skill.folder is not None:
-            if problems := list(problems_of_collect(collect, skill.model, setting)):
-                raise InvalidInput(*problems)
             _instructions(skill.folder, setting)
             files.check_model(skill.model, (*EXECUTION, "skill_name"), setting)
         elif skill.http is not None:

@@ -4,13 +4,15 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC
 from decimal import Decimal
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.structs import (
     AtLeastOne,
     Count,
+    Dollars,
+    Meta,
     NotNegative,
     Struct,
     TimeLimit,
@@ -70,11 +72,6 @@ class Model(Struct):
     output: Literal["text", "json", "claude"] | None = None
     env: list[str] = field(default_factory=list)
 
-    @property
-    def tells_tool_calls(self) -> bool:
-        """Whether an answer can tell which tools were called: no text can, nor the output of `claude -p`."""
-        return self.llm is None and (self.command is None or self.output == "json")
-
 
 class Limits(Struct):
     """Limits: for the use of models in a run, for replays, and for the number and size of files."""
@@ -126,7 +123,7 @@ class Usage(Struct):
 
     tokens_in: Count | None = None
     tokens_out: Count | None = None
-    cost_usd: Decimal | None = None
+    cost_usd: Dollars | None = None
     tokens_cached: Count | None = None
 
     def __add__(self, other: "Usage") -> "Usage":
@@ -150,16 +147,14 @@ class Answer(Struct):
 
 class ModelUsage(Struct):
     """The use of models in a run so far, estimated if an answer does not state it. Some calls had no answer
-    (`unanswered`): what these may have used is counted separately (`may_tokens`, `may_usd`). `full_price`:
-    the tokens from a cache whose own price is not known, so that their cost is too high."""
+    (`unanswered`): what these may have used is counted separately (`may_tokens`, `may_usd`)."""
 
     calls: Count = 0
     tokens: Count = 0
-    usd: Decimal = field(default=Decimal(0), name="cost_usd")
+    usd: Dollars = field(default=Decimal(0), name="cost_usd")
     unanswered: Count = 0
     may_tokens: Count = 0
-    may_usd: Decimal = Decimal(0)
-    full_price: Count | None = None
+    may_usd: Dollars = Decimal(0)
 
     @property
     def at_most(self) -> "ModelUsage":
@@ -170,8 +165,7 @@ class ModelUsage(Struct):
 def added_usage(one: ModelUsage, other: ModelUsage, sign: int = 1) -> ModelUsage:
     """The sum of two usages, or their difference (`sign` -1)."""
     fields = ModelUsage.__struct_fields__
-    totals = {name: (getattr(one, name) or 0) + sign * (getattr(other, name) or 0) for name in fields}
-    return ModelUsage(**totals | {"full_price": totals["full_price"] or None})
+    return ModelUsage(*(getattr(one, name) + sign * getattr(other, name) for name in fields))
 
 
 # Recipe: how to obtain an output again, and what the configuration provides for it. The contents of a recipe
@@ -224,7 +218,7 @@ class Scores(Struct):
 
     rubric: dict[str, str] | str
     model: str = "judge"
-    scale: list[int | float] = field(default_factory=lambda: [1, 5])
+    scale: Annotated[tuple[int | float, int | float], Meta(description="two numbers")] = (1, 5)
     at_least: int | float | None = None
     form: Literal["json", "line"] = "json"
 
@@ -301,12 +295,12 @@ class Surroundings(Struct):
 class Observation(Struct):
     """An output and what it took to get it. `tool_calls`: None if it is unknown whether there were any;
     `environment`: what only the answer tells about its origin (the model that was served); `flaw`: why it
-    must not become known-good; `statuses`: the status of each step of an http recipe, by the step's name or
-    number (empty without steps); `notes`: possible mistakes; `saved`: the values that a flow saved from
+    must not become known-good; `notes`: possible mistakes; `saved`: the values that a flow saved from
     answers to its writes, and from later answers, each as name, path and value; `failed_checks`: the reason
     of each failing check; `messages`: the conversation that led to the output, if known; `loss`: why
     the output does not hold the tool calls, although no `collect` leaves them out; `exchanges`: each HTTP
-    request as it was sent, with its answer, all headers included."""
+    request as it was sent, with the name or number of its step (empty without steps), and with its answer,
+    all headers included."""
 
     output: Json
     seconds: float
@@ -315,14 +309,13 @@ class Observation(Struct):
     usage: Usage = field(default_factory=Usage)
     environment: Mapping[str, Json] = field(default_factory=dict)
     flaw: str | None = None
-    statuses: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
     saved: tuple[tuple[str, str, Json], ...] = ()
     recorded: bool = False
     failed_checks: Mapping[str, str] = field(default_factory=dict)
     messages: tuple[TraceMessage, ...] = ()
     loss: str | None = None
-    exchanges: tuple[tuple["Request", Json], ...] = ()
+    exchanges: tuple[tuple[str, "Request", Json], ...] = ()
 
     @property
     def reason_not_to_store(self) -> str | None:

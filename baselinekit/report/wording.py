@@ -61,8 +61,7 @@ def format_seconds(seconds: float) -> str:
 
 def describe_spent(report: Report) -> str:
     """Return `3 calls of models (1,204 tokens, $0.00121)`, or nothing if no model was called. Usage that is
-    uncertain comes last: `; 1,024 of them from a cache, counted at full price; 2 without an answer may have
-    taken 2,038 tokens`."""
+    uncertain comes last: `; 2 without an answer may have taken 2,038 tokens`."""
     spent = report.spent
     if spent is None or not spent.calls:
         return ""
@@ -71,8 +70,6 @@ def describe_spent(report: Report) -> str:
         for tokens, usd in ((spent.tokens, spent.usd), (spent.may_tokens, spent.may_usd))
     ]
     text = f"{count_noun(spent.calls, 'call')} of models ({sums[0]}"
-    if spent.full_price:
-        text += f"; {spent.full_price:,} of them from a cache, counted at full price"
     if spent.unanswered:
         text += f"; {spent.unanswered:,} without an answer may have taken {sums[1]}"
     return f"{text})"

@@ -51,15 +51,6 @@ def test_command_model_gets_conversation_as_one_text() -> None:
     model.ask(question("Grüezi {{x}}"))
 
 
-def test_f40_command_model_sees_only_named_variables() -> None:
-    bare, named = Program("x"), Program("x")
-    bare.within().ask(question())
-    named.within(env=["PYTEST_CURRENT_TEST"]).ask(question())
-    assert "PYTEST_CURRENT_TEST" in os.environ
-    assert "PATH" in bare.runs[0].env
-    assert [("PYTEST_CURRENT_TEST" in program.runs[0].env) for program in (bare, named)] == [False, True]
-
-
 FULL = {
     "text": "fine",
     "tool_calls": [{"name": "f", "input": {"a": 1}, "output": "b"}, {"name": "g"}],
@@ -93,27 +84,21 @@ def test_command_model_reports_calls_usage_and_cost() -> None:
     )
 
 
-@pytest.mark.parametrize("value", ["just words\n", {"answer": 42}, [1, 2]])
-def test_command_model_output_that_is_not_an_object_is_the_text(value: Any) -> None:
-    text = Program(value).within(output="json").ask(question()).text
-    assert text == (value.rstrip("\n") if isinstance(value, str) else json.dumps(value))
-
-
 @pytest.mark.parametrize(
     ("program", "output", "code", "word"),
     [
         (Program('As JSON:\n```\n{"a": 1}\n```'), "json", "BK612", "one JSON object with its text: 'As JSON"),
         (Program('{"type": "start"}\n{"text": "fine"}\n'), "json", "BK612", "did not write one JSON object"),
         (Program('INFO: loaded\n{"text": "fine"}\n'), "json", "BK612", "its text: 'INFO: l"),
-        (Program('{"text": "fi'), "json", "BK612", "did not write one JSON object"),
+        (Program("just words"), "json", "BK612", "its text: 'just words'"),
         (Program({"type": "result", "result": "fine"}), "json", "BK612", "did not write one JSON object"),
         (Program({"text": 5}), "json", "BK612", "got `int` - at `$.text`"),
-        (Program({"text": "a", "tool_calls": {}}), "json", "BK612", "at `$.tool_calls`"),
         (Program({"tool_calls": [{"input": 1}]}), "json", "BK612", "field `name` - at `$.tool_calls[0]`"),
-        (Program({"text": "a", "usage": 3}), "json", "BK612", "at `$.usage`"),
         (Program({"text": "a", "cost": 3}), "json", "BK612", "unknown field `cost`"),
         (Program({**CLAUDE, "is_error": True, "result": "Too low"}), "claude", "BK615", "Too low"),
-        (Program({**CLAUDE, "result": None, "subtype": "max_turns"}), "claude", "BK612", "max_turns"),
+        (Program({**CLAUDE, "result": None, "subtype": "max_turns"}), "claude", "BK612", "wrote no `result`"),
+        (Program({**CLAUDE, "stop_reason": "max_tokens"}), "claude", "BK613", "cut off (max_tokens)"),
+        (Program({**CLAUDE, "stop_reason": "refusal"}), "claude", "BK614", "declined to answer"),
         (Program("no json"), "claude", "BK612", "--output-format json"),
         (Program({"is_error": True, "result": "not logged in"}, 1), "claude", "BK615", "not logged in"),
         (Program("half", 1, "no licence"), "text", "BK615", "exit code 1; its last output was: no licence"),

@@ -26,7 +26,6 @@ SHA = "0123456789abcdef0123456789abcdef01234567"
 
 ADDRESSES = [
     (f"{GITHUB}/o/r/blob/main/a.md", f"{GITHUB}/o/r.git", ("main", "a.md")),
-    (f"{GITHUB}/o/r/raw/main/a.md", f"{GITHUB}/o/r.git", ("main", "a.md")),
     (f"{GITHUB}/o/r.git/blob/main/a.md", f"{GITHUB}/o/r.git", ("main", "a.md")),
     (f"{GITHUB}/o/r/blob/{SHA}/d/a%20b.md", f"{GITHUB}/o/r.git", (SHA, "d", "a b.md")),
     (f"{GITHUB}/o/r/blob/main/blob/a.md", f"{GITHUB}/o/r.git", ("main", "blob", "a.md")),

@@ -41,8 +41,8 @@ def test_check_entry_needs_exactly_one_form() -> None:
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({**LOCAL, "output": "json"}, "`output` has no effect on a model of the form `openai`"),
     ({**LOCAL, "env": ["HOME"]}, "`env` has no effect"),
-    ({**LOCAL, "headers": {"Host": "x"}}, "the header 'Host' cannot be sent"),
-    ({**LOCAL, "headers": {"X-A": "a\r\nB: c"}}, "the header 'X-A' cannot be sent"),
+    ({**LOCAL, "headers": {"Host": "x"}}, "the header Host cannot be set"),
+    ({**LOCAL, "headers": {"X-A": "a\r\nB: c"}}, "control character in the header X-A"),
     ({"openai": "x"}, "BK603"),
     ({"anthropic": "x"}, "api.anthropic.com requires a key"),
     ({"openai": "x", "base_url": "127.0.0.1:80"}, "does not say unambiguously where it leads"),

@@ -100,8 +100,8 @@ def test_recording_writes_one_readable_file(tmp_path: Path) -> None:
 
 def test_recording_cache_asks_once_and_record_always(tmp_path: Path) -> None:
     send = Counted()
-    for _ in range(3):
-        kept(tmp_path, "cache", send).ask(question())
+    for asker in ("", "a", "b"):
+        kept(tmp_path, "cache", send).ask(question(asker=asker))
     assert send.count == 1
     for _ in range(3):
         kept(tmp_path, "record", send).ask(question())

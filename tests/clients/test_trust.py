@@ -49,7 +49,6 @@ def test_check_request_ambiguous_url_is_refused(url: str) -> None:
     assert caught.value.exit_code == 4
     assert caught.value.problems[0].code == "BK405"
     assert "hunter2" not in str(caught.value)
-    assert ("a port is a number from 1 to 65535" in str(caught.value)) == ("99999" in url)
     assert origins_in([url, 12, None]) == frozenset()
 
 

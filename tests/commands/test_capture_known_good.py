@@ -86,8 +86,9 @@ def test_capture_of_killed_program_is_refused(project: Console) -> None:
     run(project, f"capture command --id exits -- {sys.executable} -c 'import sys; sys.exit(3)'")
 
 
-def model_that_answers(project: Console, answer: str, output: str = "output: json") -> None:
+def model_that_answers(project: Console, answer: str, output: str = "") -> None:
     """A model, as a program, and a skill in a folder that asks it."""
+    output = output or ("output: json" if '"text"' in answer else "output: text")
     program = f"import sys; sys.stdin.read(); sys.stdout.write({answer!r})\n"
     (project.folder / "model.py").write_text(program)
     argv = json.dumps([sys.executable, str(project.folder / "model.py")])
@@ -174,7 +175,7 @@ def test_refresh_of_answer_that_failed_at_capture_is_allowed(project: Console, a
 @pytest.mark.parametrize(
     ("output", "answer", "exit_code"),
     [
-        ("output: claude", '{"type": "result", "result": "fine"}', 2),
+        ("output: claude", '{"type": "result", "result": "fine"}', 3),
         ("output: json", '{"text": "fine"}', 3),
         ("output: json", '{"text": "fine", "tool_calls": []}', 0),
     ],

@@ -47,19 +47,6 @@ def asking_url(url: str, **asked: Any) -> dict[str, Any]:
     return {"input": {"url": url, **asked}, "execution": {"type": "http"}}
 
 
-def test_f16_secret_is_not_sent_where_only_the_file_leads(
-    project: Attacked, server: HostileServer, other: HostileServer
-) -> None:
-    sent = {"headers": {"X-Api-Key": "{{TOKEN}}"}}
-    project.baseline("by-base-url", ANY, asking("/x", {"base_url": other.url, **sent}))
-    project.baseline("by-url", ANY, asking_url(f"{other.url}/x", **sent))
-    project.baseline("by-query", ANY, asking_url(f"{other.url}/x?key={{{{TOKEN}}}}"))
-    ran = project.run("compare", "--secret", f"TOKEN={TOKEN}", base_url="")
-    assert (ran.exit_code, ran.output.count("BK402")) == (4, 3)
-    assert TOKEN not in ran.output
-    assert server.connections == other.connections == 0
-
-
 ASTRAY = {
     "the-rest-of-a-user-name": asking("@127.0.0.1:{port}/x"),
     "the-rest-of-a-host": asking(".evil.test/x"),
@@ -98,35 +85,6 @@ def test_f17_redirect_is_compared_and_not_followed_by_default(
     stored = {"status": 302, "headers": {"location": f"{other.url}/x"}, "body": ""}
     project.baseline("moved", stored, asking("/moved"))
     assert project.run("compare").exit_code == 0
-    assert other.connections == 0
-
-
-def test_f17_redirect_to_another_origin_takes_no_credentials(
-    project: Attacked, server: HostileServer, other: HostileServer
-) -> None:
-    server.routes["/moved"] = moved(f"{other.url}/x")
-    execution = {
-        "redirects": 3,
-        "headers": {"X-Api-Key": TOKEN, "Proxy-Authorization": TOKEN, "X-Tenant": "us"},
-        "auth": {"type": "bearer", "token": TOKEN},
-        "cookies": {"sid": TOKEN},
-    }
-    project.baseline("moved", ANY, asking("/moved", execution))
-    assert project.run("compare").exit_code == 0
-    (seen,) = other.seen
-    assert set(seen.headers) == {"host", "user-agent", "accept", "accept-encoding"}
-    assert server.seen[0].headers["x-api-key"] == TOKEN, "it was sent where it belongs"
-
-
-@pytest.mark.parametrize("status", [307, 308])
-def test_f17_redirect_with_a_body_is_not_followed_to_another_origin(
-    project: Attacked, server: HostileServer, other: HostileServer, status: int
-) -> None:
-    server.routes["/moved"] = moved(f"{other.url}/x", status)
-    current = asking("/moved", {"redirects": True}, method="POST", json={"password": TOKEN})
-    project.baseline("moved", ANY, current)
-    ran = project.run("compare", "--json")
-    assert (ran.exit_code, {*ran.outcomes.values()}) == (3, {("error", "BK308")})
     assert other.connections == 0
 
 

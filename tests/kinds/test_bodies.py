@@ -9,42 +9,29 @@ from hypothesis import given, strategies as st
 
 from baselinekit.errors import CannotReplay
 from baselinekit.kinds.bodies import FORMS, Body, BodyWatch, form_of, read_body
-from baselinekit.kinds.http import HttpExecution, read_answer
+from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.recipes import HttpRequest, Parse, Recipe, Request, Response
+from baselinekit.model.recipes import HttpRequest, Parse, Recipe
 
 
 @pytest.mark.parametrize(
     ("media", "name"),
     [
         ("application/json", "json"),
-        ("application/json;charset=utf-8", "json"),
         ("APPLICATION/JSON", "json"),
         ("text/json", "json"),
-        ("text/x-json", "json"),
-        ("application/x-json", "json"),
         ("application/x-amz-json-1.0", "json"),
-        ("application/x-amz-json-1.1", "json"),
-        ("application/csp-report", "json"),
         ("application/json-rpc", "json"),
-        ("application/jsonrequest", "json"),
         ("application/vnd.api+json", "json"),
-        ("application/problem+json", "json"),
         ("application/vnd.docker.distribution.manifest.v2+json", "json"),
-        ("model/gltf+json", "json"),
         ("application/x-ndjson", "ndjson"),
-        ("application/ndjson", "ndjson"),
         ("application/jsonl", "ndjson"),
-        ("application/x-jsonlines", "ndjson"),
         ("application/json-lines", "ndjson"),
-        ("application/x-ldjson", "ndjson"),
         ("application/json-seq", "ndjson"),
         ("application/geo+json-seq", "ndjson"),
         ("application/stream+json", "ndjson"),
-        ("application/vnd.elasticsearch+x-ndjson", "ndjson"),
         ("text/event-stream;charset=UTF-8", "sse"),
         ("text/plain", "text"),
-        ("text/csv", "text"),
         ("application/xml", "text"),
         ("application/openmetrics-text; version=1.0.0", "text"),
         ("", "text"),
@@ -97,12 +84,7 @@ def test_read_body_rows_of_ndjson_and_sse(media: str, body: bytes, value: Any) -
     [
         ("text/plain; charset=windows-1252", "€ 5", "cp1252"),
         ("text/plain; charset=Shift_JIS", "日本", "shift_jis"),
-        ("text/html; charset=EUC-JP", "日本", "euc-jp"),
         ("text/html; charset=gb2312", "中文", "gb2312"),
-        ("text/html; charset=big5", "中文", "big5"),
-        ("text/html; charset=euc-kr", "한국", "euc-kr"),
-        ("text/plain; charset=koi8-r", "да", "koi8-r"),
-        ("text/plain; charset=iso-8859-15", "€", "iso8859-15"),
         ("text/plain; charset=UTF-16BE", "é", "utf-16-be"),
         ("text/plain; charset=iso-8859-1", "é", "utf-16"),
         ("text/plain", "é", "utf-8-sig"),
@@ -158,25 +140,6 @@ def test_read_body_take_gives_first_rows() -> None:
     assert read_body(b"1\n2\n3\n4 half", NDJSON, take=2).value == [1, 2]
     assert read_body(b"data: a\n\ndata: b\n\n", SSE, take=1).value == [{"data": "a"}]
     assert read_body(b"1\n", NDJSON, take=5).value == [1]
-
-
-@pytest.mark.parametrize(
-    ("content_type", "body", "value"),
-    [
-        ("application/json", b'{"a": [1]}', {"a": [1]}),
-        ("application/json; charset=utf-8", "\ufeff[1]".encode(), [1]),
-        ("application/json", b"", ""),
-        ("image/png", b"", ""),
-        (None, b"plain", "plain"),
-        ("text/plain; charset=us-ascii", "é".encode(), None),
-        ("text/plain; charset=windows-1252", b"\x81", None),
-        (None, b"\xff\x00", None),
-    ],
-)
-def test_read_answer_is_json_text_or_hash(content_type: str | None, body: bytes, value: Any) -> None:
-    headers = (("Content-Type", content_type),) if content_type else ()
-    read = read_answer(Response(200, headers, body), Request("GET", "")).value
-    assert read == (value if value is not None else {"sha256": sha256(body).hexdigest(), "size": len(body)})
 
 
 @pytest.mark.parametrize(

@@ -22,18 +22,6 @@ def honest(raw: RawServer) -> str:
 
 
 @pytest.mark.parametrize("answer", [http(200, b"hello"), CHUNKED], ids=["length", "chunks"])
-def test_kept_connection_second_answer_at_once_is_an_error(
-    raw: RawServer, client: Client, honest: str, answer: bytes
-) -> None:
-    url = raw.serve("/two", answer + FORGED, keep=True)
-    with pytest.raises(CannotReplay, match="more was sent") as raised:
-        client.send(Request("GET", url))
-    assert raised.value.problems[0].code == "BK304"
-    assert client.send(Request("GET", honest)).body == b"honest"
-    assert raw.connections == 2
-
-
-@pytest.mark.parametrize("answer", [http(200, b"hello"), CHUNKED], ids=["length", "chunks"])
 def test_kept_connection_late_second_answer_ends_connection(
     raw: RawServer, client: Client, honest: str, answer: bytes
 ) -> None:

@@ -72,7 +72,7 @@ def test_f16_name_resolving_to_metadata_address_is_refused(address: str, http2: 
 @pytest.mark.parametrize("address", PRIVATE)
 def test_f16_private_address_in_ci_must_be_configured(address: str, http2: bool) -> None:
     what = refused(Names(inner_test=[[address]]), "http://inner.test/x", CI, http2=http2)
-    assert "is in a private network, and in CI only what the configuration names" in what
+    assert "is in a private network, which is closed in CI, and the configuration does not name it" in what
 
 
 @pytest.mark.parametrize(

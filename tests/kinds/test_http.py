@@ -69,11 +69,11 @@ def test_flow_save_missing_path_names_step_and_nearest(setting: Setting) -> None
 
 
 def test_flow_collect_by_name_and_by_path(setting: Setting) -> None:
-    steps = [HttpRequest(endpoint="/a", name="a.b"), HttpRequest(endpoint="/c")]
+    steps = [HttpRequest(endpoint="/a", name="a"), HttpRequest(endpoint="/c")]
     bodies = [answer(b'{"x": [1, 2]}'), answer(b"true")]
-    by_name = replay(recipe(*steps, collect=["a.b", "2"]), asking(setting, *bodies)[0]).output
-    assert {name: output["body"] for name, output in by_name.items()} == {"a.b": {"x": [1, 2]}, "2": True}
-    by_path = recipe(*steps, collect={"all": "2", "x": "a.b.x[1]", "status": "1.$.status"})
+    by_name = replay(recipe(*steps, collect=["a", "2"]), asking(setting, *bodies)[0]).output
+    assert {name: output["body"] for name, output in by_name.items()} == {"a": {"x": [1, 2]}, "2": True}
+    by_path = recipe(*steps, collect={"all": "2", "x": "a.x[1]", "status": "1.$.status"})
     output = replay(by_path, asking(setting, *bodies)[0]).output
     assert (output["all"]["body"], output["x"], output["status"]) == (True, 2, 200)
 
@@ -166,19 +166,16 @@ def test_retry_none_by_default_after_other_error_or_beyond_time_limit(setting: S
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def in_seconds(seconds: float, form: str = "%a, %d %b %Y %H:%M:%S GMT") -> str:
-    return (NOW + timedelta(seconds=seconds)).strftime(form)
+def in_seconds(seconds: float) -> str:
+    return (NOW + timedelta(seconds=seconds)).strftime("%a, %d %b %Y %H:%M:%S GMT")
 
 
 @pytest.mark.parametrize(
     ("after", "low", "high"),
-    [
-        *(("2", 2, 2), ("0", 0, 0), (in_seconds(9), 9, 9), ("soon", 0.75, 1.25), (in_seconds(-60), 0, 0)),
-        *((in_seconds(9, f"%d %b %Y %H:%M:%S{zone}"), 9, 9) for zone in (" +0000", " -0000", "")),
-    ],
+    [("2", 2, 2), ("0", 0, 0), (in_seconds(9), 9, 9), ("soon", 0.75, 1.25), (in_seconds(-60), 0, 0)],
 )
 def test_retry_after_header_sets_wait(setting: Setting, after: str, low: float, high: float) -> None:
-    """A date is compared with the clock that was passed in; without a zone it is in UTC."""
+    """A date is compared with the clock that was passed in."""
     setting, fake = asking(setting, answer(b"1", 503, Retry_After=after), answer(b"2"))
     setting = replace(setting, clients=replace(setting.clients, now=NOW.timestamp))
     assert replay(recipe(HttpRequest(endpoint="/"), retries=1), setting).output["body"] == 2
@@ -284,7 +281,7 @@ def test_http_error_message_masks_secret(setting: Setting) -> None:
     secrets = {"token": TOKEN}
     setting = replace(setting, scope=Scope(secrets=secrets), redactor=Redactor(secrets))
     with pytest.raises(InvalidInput) as raised:
-        replay(recipe(HttpRequest(endpoint="{{token}}")), setting)
+        replay(recipe(HttpRequest("{{token}}", endpoint="/")), setting)
     assert "hunter2" not in str(raised.value)
     assert "***" in str(raised.value)
     assert raised.value.__cause__ is None
@@ -342,9 +339,9 @@ def test_flow_any_header_can_be_saved_and_collected(setting: Setting) -> None:
     first = HttpRequest(method="POST", endpoint="/orders", name="new", save=names)
     second = HttpRequest(endpoint="{{where}}", headers={"If-Match": "{{tag}}", "X-Auth-Token": "{{token}}"})
     setting, fake = asking(setting, CREATED, answer(b"1"))
-    collect = {"link": "new.headers.Link", "host": "new.headers.Host", "body": "2.body"}
+    collect = {"link": "new.headers.Link", "body": "2.body"}
     output = replay(recipe(first, second, collect=collect), setting).output
-    assert output == {"link": "</x>; rel=next", "host": "api.test", "body": 1}
+    assert output == {"link": "</x>; rel=next", "body": 1}
     sent = fake.requests[1]
     assert sent.url == f"{BASE}/orders/7"
     assert (dict(sent.headers)["If-Match"], dict(sent.headers)["X-Auth-Token"]) == ('"a1"', "t0")

@@ -13,7 +13,7 @@ from baselinekit.kinds.programs import CliExecution, CommandExecution, CommandIn
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.kinds.table import KINDS, kind_of
-from baselinekit.model.recipes import HttpRequest, Observation, Recipe, Skill, Usage
+from baselinekit.model.recipes import HttpRequest, Observation, Recipe, Request, Skill, Usage
 from baselinekit.model.traces import TraceMessage
 from baselinekit.model.values import Json, Path
 from baselinekit.values.paths import parse
@@ -64,11 +64,11 @@ def test_kind_gives_paths_of_responses_and_answers(
     [
         (GET, {"status": 200}, (), [], []),
         (GET, {"status": True}, (), [], []),
-        (GET, {"status": 404}, (), [], [f"404 says that the request was refused: {MEANING}"]),
+        (GET, {"status": 404}, (), [], [f"the answer is 404, a refused request: {MEANING}"]),
         (GET, {"status": 503}, (), ["the answer is 503, a server error"], []),
         (flow(), {"status": 200}, (("login", 500),), ["step login answered 500, a server error"], []),
         (flow(), {"status": 200}, (("login", 401), ("2", 200)), [],
-         [f"step login answered 401, which says that the request was refused: {MEANING}"]),
+         [f"step login answered 401, a refused request: {MEANING}"]),
         (flow(["login"]), {"login": {"status": 500}}, (("2", 200),),
          ["step login answered 500, a server error"], []),
         (flow({"s": "login.status"}), {"s": 500}, (), ["step login answered 500, a server error"], []),
@@ -89,7 +89,8 @@ def test_kind_gives_paths_of_responses_and_answers(
 def test_kind_troubles_and_remarks_by_output(
     recipe: Recipe, output: Json, statuses: Any, troubles: list[str], remarks: list[str]
 ) -> None:
-    observation = Observation(output, 0.1, statuses=statuses)
+    exchanges = tuple((step, Request("GET", ""), {"status": status}) for step, status in statuses)
+    observation = Observation(output, 0.1, exchanges=exchanges)
     kind = kind_of(recipe)
     assert [trouble.message for trouble in kind.troubles(recipe, observation)] == troubles
     assert [*kind.remarks(recipe, observation)] == remarks

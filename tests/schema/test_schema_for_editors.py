@@ -53,7 +53,7 @@ HTTP = {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}
         ({"id": "a", "current": {"input": {"endpont": "/x"}, "execution": {"type": "http"}}}, False),
         ({"id": "a", "current": {"input": 1, "execution": {"type": "prompt"}}}, False),
         ({"id": "a", "current": {"input": "x", "execution": {"type": "prompt"}}}, True),
-        ({"id": "a", "current": {"input": {"content": "x"}, "execution": {"type": "prompt"}}}, True),
+        ({"id": "a", "current": {"input": {"text": "x"}, "execution": {"type": "prompt"}}}, True),
     ],
 )  # fmt: skip
 def test_json_schema_accepts_baselines_only(value: Any, good: bool) -> None:

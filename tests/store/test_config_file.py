@@ -48,7 +48,7 @@ allow_hosts:
 WRONG = [
     ("notify: {}", "BK108 f.yaml:1:.*: a notification needs a `command` or a `webhook`"),
     ("notify: {command: []}", "BK108 f.yaml:1:19: `command` names no program"),
-    ("base_url: 'http://x:99999'", "BK108 f.yaml:1:11: there is no such port, 'http://x:99999'"),
+    ("base_url: 'http://x:99999'", "BK108 f.yaml:1:11: not an absolute http or https address"),
     ("base_url: 'http://x/?a=1'", r"BK108 f.yaml:1:11: a base_url has no `\?` and no `#`"),
     ("environments: {s: {base_url: 'http://a:b@x'}}", "BK108 f.yaml:1:30: the address contains credentials"),
     ("variables: {any_id: 1}", "BK108 f.yaml:1:21: 'any_id' cannot be a variable: names with any_"),

@@ -185,7 +185,7 @@ INPUTS: list[tuple[str, Execution | None, Any]] = [
     ("{type: prompt, content: hi, context: {a: [1]}}", None, PromptInput(text="hi\n\nContext:\na:\n  - 1\n")),
     ("{type: prompt, content: hi, context: {a: 1}}", SKILL, {"content": "hi", "context": {"a": 1}}),
     (
-        "{type: api_call, content: {method: post, path: /x, json: {a: 1}}}",
+        "{type: api_call, content: {method: POST, path: /x, json: {a: 1}}}",
         HttpExecution("http", "http://x"),
         HttpRequest("POST", path="/x", json={"a": 1}),
     ),

@@ -232,7 +232,7 @@ KEY, HEADERS = "api_key: '${{ K }}'", {"headers": {"api-key": "{{K}}"}}
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
-        ("provider: mock, delayMinMs: 100, delayMaxMs: 300", {"delay": 0.1, "delay_max": 0.3}),
+        ("provider: mock, delayMinMs: 100, delayMaxMs: 300", {"delay": 0.1}),
         ("provider: mock, response: '{{a}} ${{ B }}'", {"response": "\\{{a}} {{B}}"}),
         (CLI, {"command": "{{B}} {FILES}", "files_format": "-f {path}", "cwd": "../d"}),
         (

@@ -5,6 +5,7 @@ from typing import Any
 
 from baselinekit.clients.models import post
 from baselinekit.clients.models.budget import MOST_OF_ANTHROPIC, count
+from baselinekit.errors import Problem
 from baselinekit.model.recipes import Answer, Usage
 from baselinekit.model.traces import ToolCall
 from baselinekit.model.values import Json
@@ -35,7 +36,7 @@ def _body(question: post.Question) -> dict[str, Json]:
 
 
 def _reply(question: post.Question, body: Any) -> post.Reply:
-    blocks, ended = body["content"], body.get("stop_reason")
+    blocks = body["content"]
     texts = [block["text"] for block in blocks if block["type"] == "text"]
     calls = [ToolCall(block["name"], block["input"]) for block in blocks if block["type"] in _CALLS]
     kinds = [block["type"] for block in blocks if not block["type"].endswith("_result")]
@@ -43,9 +44,19 @@ def _reply(question: post.Question, body: Any) -> post.Reply:
     if not all(isinstance(text, str) for text in (*texts, *(call.name for call in calls))):
         raise TypeError
     answer = Answer("".join(texts), tuple(calls), tokens_of(body.get("usage") or {}))
+    fault = fault_of_end(question, body.get("stop_reason"))
+    if fault is None and other_part is not None:
+        fault = post.unread_part(question, other_part)
+    return post.Reply(answer, fault)
+
+
+def fault_of_end(question: post.Question, ended: Json) -> Problem | None:
+    """Return why an answer cannot be used that ended for this reason."""
     if ended in _WHOLE:
-        return post.Reply(answer, None if other_part is None else post.unread_part(question, other_part))
-    return post.Reply(answer, post.not_whole(question, ended, "raise `max_tokens`, or ask for less"))
+        return None
+    if ended == "refusal":
+        return Problem("BK614", f"{question.name} declined to answer", "change the prompt")
+    return post.cut_off(question, str(ended))
 
 
 def tokens_of(usage: Any) -> Usage:

@@ -70,13 +70,13 @@ class Budget:
                     return held
                 self._changed.wait()
 
-    def settle(self, held: Reservation, tokens: int, usd: Decimal | None, full_price: int = 0) -> None:
+    def settle(self, held: Reservation, tokens: int, usd: Decimal | None) -> None:
         """Replace the reservation of a question that was asked by its usage."""
         cost = Decimal(0) if usd is None else usd
         with self._changed:
             if usd is not None:
                 self._dearest[held.model] = max(cost, self._dearest.get(held.model, cost))
-            used = recipes.ModelUsage(1, tokens, cost, full_price=full_price)
+            used = recipes.ModelUsage(1, tokens, cost)
             self._spent = recipes.added_usage(self._spent, used)
             self.release(held)
 
@@ -100,19 +100,14 @@ class Budget:
         limits = self._limits.items()
         return next((name for name, most in limits if most is not None and getattr(total, name) > most), "")
 
-    def _refusal(self, limit_name: str, held: Reservation) -> Problem:
-        spent, maybe = self._spent.at_most, " or may be" if self._spent.unanswered else ""
-        most = self._stated[limit_name]
-        if limit_name == "calls":
-            message, flag = f"{spent.calls:,} of {most:,} calls are used", "--max-calls"
-        elif limit_name == "tokens":
-            message, flag = f"{spent.tokens:,} of {most:,} are{maybe} used", "--max-tokens"
-            message = f"it may take {held.usage.tokens:,} tokens, and {message}"
-        else:
-            message, flag = f"{spent.usd:.4f} of {most} dollars are{maybe} spent", "--max-cost"
-            message = f"it may take {held.usage.usd:.4f} dollars, and {message}" if held.known else message
-        hint = f"raise `limits: {limit_name}`, or pass {flag}"
-        return Problem("BK620", f"the model {held.model!r} is not asked: {message}", hint)
+    def _refusal(self, name: str, held: Reservation) -> Problem:
+        used, most = getattr(self._spent.at_most, name), self._stated[name]
+        flag = "--max-cost" if name == "usd" else f"--max-{name}"
+        maybe = "are or may be used" if self._spent.unanswered else "are used"
+        message = f"the model {held.model!r} is not asked: {used:,} of {most:,} {name} {maybe}"
+        if held.known:
+            message += f", and it may take {getattr(held.usage, name):,}"
+        return Problem("BK620", message, f"raise `limits: {name}`, or pass {flag}")
 
 
 # The estimated and the actual usage of a question, in tokens and in dollars.
@@ -144,11 +139,6 @@ def price(prices: recipes.Prices | None, tokens_in: int, tokens_out: int, cached
     price_cached = prices.input if prices.cached is None else prices.cached
     dollars = (tokens_in - cached) * _exact(prices.input) + cached * _exact(price_cached)
     return (dollars + tokens_out * _exact(prices.output)) / _A_MILLION
-
-
-def at_full_price(usage: recipes.Usage, prices: recipes.Prices | None) -> int:
-    """The tokens from a cache that were priced as any others."""
-    return (usage.tokens_cached or 0) if prices is not None and prices.cached is None else 0
 
 
 def with_cost(usage: recipes.Usage, prices: recipes.Prices | None) -> recipes.Usage:

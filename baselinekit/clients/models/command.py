@@ -7,15 +7,15 @@ from importlib.util import find_spec
 from typing import Any
 
 from baselinekit.clients.models import post
-from baselinekit.clients.models.anthropic import tokens_of
-from baselinekit.clients.models.budget import count, dollars
+from baselinekit.clients.models.anthropic import fault_of_end, tokens_of
+from baselinekit.clients.models.budget import dollars
 from baselinekit.clients.programs import children
 from baselinekit.errors import Problem, cannot_replay
 from baselinekit.files.jsontext import json_or_absent, to_bytes
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.recipes import Answer, Model, ProcessResult, ProcessSpec, Usage
 from baselinekit.model.traces import StatedCall
-from baselinekit.model.values import ABSENT, Json
+from baselinekit.model.values import Json
 from baselinekit.secrets.variables import as_text
 from baselinekit.structs import Struct, convert, replace
 from baselinekit.values.texts import mask_and_clip
@@ -32,11 +32,8 @@ def run(question: post.Question, argv: list[str], stdin: bytes | None = None) ->
 
 
 def succeed(question: post.Question, finished: ProcessResult) -> None:
-    if finished.exit_code:
-        message = f"{question.name} ended with exit code {finished.exit_code}"
-        message += children.last_error_line(finished.stderr, question.world.mask)
-        hint = "run its command by hand, with a prompt on its standard input"
-        raise cannot_replay("BK615", message, hint)
+    hint = "run its command by hand, with a prompt on its standard input"
+    children.require_success(finished, question.name, "BK615", question.world.mask, hint)
 
 
 def text_of(question: post.Question, raw: bytes) -> str:
@@ -59,7 +56,7 @@ class StatedAnswer(Struct):
 
     text: str | None = None
     tool_calls: list[StatedCall] | None = None
-    usage: dict[str, Json] | None = None
+    usage: Usage = Usage()
     model: str | None = None
 
 
@@ -70,19 +67,15 @@ def answer_of(question: post.Question, value: Json, seconds: float) -> Answer:
         hint = "return {text, tool_calls, usage, model}, or a text alone"
         message = f"{question.name} returned an answer that cannot be read: {error}"
         raise cannot_replay("BK612", message, hint) from None
-    usage, calls = stated.usage or {}, stated.tool_calls
-    tokens = count(usage.get("tokens_in")), count(usage.get("tokens_out"))
-    called = None if calls is None else tuple(call.as_call() for call in calls)
-    used = Usage(*tokens, dollars(usage.get("cost_usd")))
-    return Answer(stated.text or "", called, used, stated.model, seconds)
+    calls = None if stated.tool_calls is None else tuple(call.as_call() for call in stated.tool_calls)
+    return Answer(stated.text or "", calls, stated.usage, stated.model, seconds)
 
 
 # A model that is a program of the configuration: the prompt on its standard input, the answer on its
-# standard output. `output` says what that is: `text`; `json` (an answer as an object, else the text
-# itself); `claude`, what `claude -p --output-format json` writes.
+# standard output. `output` says what that is: `text`; `json`, an answer as an object; `claude`, what
+# `claude -p --output-format json` writes.
 
 _LONGEST_QUOTE = 60
-_OBJECT = lazy_pattern(r"(?m)^\s*\{")
 
 
 def ask_command(question: post.Question) -> post.Reply:
@@ -94,16 +87,15 @@ def ask_command(question: post.Question) -> post.Reply:
         return _claude(question, finished)
     succeed(question, finished)
     text = text_of(question, finished.stdout)
-    value = json_or_absent(text) if model.output == "json" else None
+    if model.output != "json":
+        return post.Reply(Answer(text, None, seconds=finished.seconds))
+    value = json_or_absent(text)
     if is_answer(value):
         return post.Reply(answer_of(question, value, finished.seconds))
-    is_of_claude = isinstance(value, dict) and value.get("type") == "result"
-    if is_of_claude or (value is ABSENT and _OBJECT.search(text)):
-        begin = mask_and_clip(text, _LONGEST_QUOTE, question.world.mask, counted=False)
-        message = f"{question.name} did not write one JSON object with its text: {begin!r}"
-        hint = "let its command write {text, tool_calls, usage} and nothing else, or state `output: text`"
-        raise cannot_replay("BK612", message, f"{hint}, or `output: claude`")
-    return post.Reply(Answer(text, None, seconds=finished.seconds))
+    begin = mask_and_clip(text, _LONGEST_QUOTE, question.world.mask, counted=False)
+    message = f"{question.name} did not write one JSON object with its text: {begin!r}"
+    hint = "let its command write {text, tool_calls, usage} and nothing else, or state another `output:`"
+    raise cannot_replay("BK612", message, hint)
 
 
 def check_command(model: Model, world: post.World) -> Iterator[Problem]:
@@ -128,17 +120,14 @@ def _claude(question: post.Question, finished: ProcessResult) -> post.Reply:
         raise cannot_replay("BK615", f"{question.name} failed: {post.on_one_line(str(reason))}")
     succeed(question, finished)
     if not is_object or not isinstance(output.get("result"), str):
-        reason = f" ({output['subtype']})" if is_object and isinstance(output.get("subtype"), str) else ""
         hint = "is its command `claude -p --output-format json`?"
-        raise cannot_replay("BK612", f"{question.name} gave no result{reason}", hint)
+        raise cannot_replay("BK612", f"{question.name} wrote no `result`", hint)
     usage = tokens_of(output.get("usage") if isinstance(output.get("usage"), dict) else {})
     usage = replace(usage, cost_usd=dollars(output.get("total_cost_usd")), tokens_cached=None)
     models = output.get("modelUsage")
     served = next(iter(models)) if isinstance(models, dict) and len(models) == 1 else None
     answer = Answer(output["result"], None, usage, served, finished.seconds)
-    ended = output.get("stop_reason")
-    is_whole = ended not in ("refusal", "max_tokens", *post.CUT_OFF)
-    return post.Reply(answer, None if is_whole else post.not_whole(question, ended, "ask for less"))
+    return post.Reply(answer, fault_of_end(question, output.get("stop_reason")))
 
 
 # A model that is a Python callable of the project: `module:function(prompt, **settings)`, called in a
@@ -149,10 +138,7 @@ def ask_python(question: post.Question) -> post.Reply:
     argv = children.callable_argv(question.model.python or "", question.world.root)
     question_json = {"input": post.as_prompt(question.ask.messages), "parameters": question.model.settings}
     finished = run(question, argv, to_bytes(question_json))
-    result, error = children.returned_by(finished.stdout)
-    if error:
-        raise cannot_replay("BK615", f"{question.name} raised {error}")
-    succeed(question, finished)
+    result = children.returned_by(finished, question.name, "BK615", question.world.mask)
     if isinstance(result, str):
         return post.Reply(Answer(result, None, seconds=finished.seconds))
     if is_answer(result):

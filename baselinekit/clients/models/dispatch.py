@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 
 from baselinekit.clients.models import anthropic, command, openai, post
-from baselinekit.clients.models.budget import Budget, at_full_price, estimate, price, usage_of, with_cost
+from baselinekit.clients.models.budget import Budget, estimate, price, usage_of, with_cost
 from baselinekit.clients.models.recording import parts_of
 from baselinekit.errors import (
     BaselinekitError,
@@ -239,8 +239,7 @@ class Models:
         reported = reply.answer.usage
         answer = replace(reply.answer, usage=with_cost(reported, model.prices))
         tokens, usd = usage_of(ask, model, answer)
-        full_price = at_full_price(reported, model.prices) if reported.cost_usd is None else 0
-        self._budget.settle(reservation, tokens, usd, full_price)
+        self._budget.settle(reservation, tokens, usd)
         if usd is None and self._limits.usd is not None:
             message = f"the model {ask.model!r} did not report its cost, which `limits: usd` needs"
             raise CannotReplay(Problem("BK605", message, "state its `prices:`"))

@@ -53,8 +53,7 @@ def _reply(question: post.Question, body: Any) -> post.Reply:
     fault = None if other_part is None else post.unread_part(question, other_part)
     refusal, ended = message.get("refusal"), str(ended).lower()
     if ended in _LENGTH:
-        reason = f"{question.name}: the answer was cut off at its limit of tokens"
-        fault = Problem("BK613", reason, "raise `max_tokens`, or ask for less")
+        fault = post.cut_off(question, ended)
     elif ended in _BROKEN_OFF or choice.get("error"):
         reason = post.message_in(choice.get("error")) or ended
         fault = Problem("BK613", f"{question.name}: the answer was interrupted ({reason})", "ask again")
@@ -67,9 +66,8 @@ def _reply(question: post.Question, body: Any) -> post.Reply:
 def _usage(usage: dict[str, Any]) -> Usage:
     tokens_in, details = count(usage.get("prompt_tokens")), usage.get("prompt_tokens_details")
     cached = count(details.get("cached_tokens")) if isinstance(details, dict) else None
-    is_part = cached is not None and cached <= (tokens_in or 0)
-    tokens_out = count(usage.get("completion_tokens"))
-    return Usage(tokens_in, tokens_out, tokens_cached=cached or None if is_part else None)
+    cached = min(cached or 0, tokens_in or 0) or None  # it is a part of them
+    return Usage(tokens_in, count(usage.get("completion_tokens")), tokens_cached=cached)
 
 
 def _call(function: Any) -> ToolCall:

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from baselinekit import __version__
+from baselinekit.clients.headers import header_fault, merged
 from baselinekit.clients.trust import Trust, origins_in
 from baselinekit.errors import CannotReplay, InvalidInput, OutOfBudget, Problem, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode, to_bytes
@@ -121,16 +122,15 @@ class Lane:
 
 
 # Retrying a question when the server was too busy or could not be reached. The server says how long to wait;
-# else the wait doubles each time, with a random part taken off, so that many do not come back at once.
+# else the wait grows each time. A part of each wait is random, so that many do not come back at once.
 
 DEFAULT_RETRIES = 4
-LONGEST_WAIT = 30.0
-_SPREAD = 0.5
-_STATED_SPREAD = 0.25
+_SPREAD = 0.25
+_STATED_SPREAD = 0.5
 _GROWS = 64
 """After this number of tries the wait grows no further."""
 
-_UNREACHABLE = "BK301"
+_UNREACHABLE, _LOST = "BK301", "BK304"
 
 
 def ask_with_retries(
@@ -148,15 +148,16 @@ def ask_with_retries(
         started[:] = started or [world.clock()]
         return started[0] + seconds - world.clock()
 
-    retry, retries = model.retry, DEFAULT_RETRIES if model.retries is None else model.retries
-    longest = LONGEST_WAIT if retry is None else retry.longest * (1 + _STATED_SPREAD)
-    tries = 0
+    retry = model.retry or recipes.Retry()
+    retries = DEFAULT_RETRIES if model.retries is None else model.retries
+    longest = retry.longest * (1 + _SPREAD)
     failure: RetryableFailure | None = None
+    tries = 0
     while True:
         tries += 1
         lane.keep_pace()
         if failure is not None and seconds_left() <= 0:
-            raise final_error(failure, tries - 1)
+            raise final_error(failure, tries - 1, longest)
         try:
             result = attempt(seconds_left)
             lane.deserted = False
@@ -164,10 +165,10 @@ def ask_with_retries(
         except OutOfBudget:
             if failure is None:
                 raise
-            raise final_error(failure, tries - 1) from None
+            raise final_error(failure, tries - 1, longest) from None
         except RetryableFailure as again:
             failure = again
-        wait = _wait(failure, tries, retry, world)
+        wait = _wait(failure, tries, retry, world.jitter())
         is_unreachable = failure.problem.code == _UNREACHABLE
         is_final = failure.hopeless or tries > retries or (is_unreachable and lane.deserted)
         if is_final or wait > longest or wait >= seconds_left():
@@ -178,23 +179,21 @@ def ask_with_retries(
         world.sleep(wait)  # ends at once when the run is interrupted: the next attempt then raises
 
 
-def _wait(failure: RetryableFailure, tries: int, retry: recipes.Retry | None, world: World) -> float:
+def _wait(failure: RetryableFailure, tries: int, retry: recipes.Retry, chance: float) -> float:
     if failure.wait is not None:
-        return failure.wait + world.jitter() * _SPREAD
-    if retry is None:
-        return world.jitter() * min(LONGEST_WAIT, 2.0 ** (tries - 1))
+        return failure.wait + chance * _STATED_SPREAD
     wait = retry.wait * float(retry.factor) ** min(tries - 1, _GROWS)
-    return min(retry.longest, wait) * (1 + (2 * world.jitter() - 1) * _STATED_SPREAD)
+    return min(retry.longest, wait) * (1 + (2 * chance - 1) * _SPREAD)
 
 
-def final_error(failure: RetryableFailure, tries: int, longest: float = LONGEST_WAIT) -> CannotReplay:
-    problem = failure.problem
-    times = f" ({tries} tries)" if tries > 1 else ""
-    if (failure.wait or 0) <= longest:
-        return CannotReplay(Problem(problem.code, f"{problem.message}{times}", problem.hint))
-    message = f"{problem.message}; it asks to wait {failure.wait:.0f} s{times}"
-    allowed = f"`retry: {{longest: {ceil(failure.wait or 0)}}}` and a `timeout` above it"
-    return CannotReplay(Problem(problem.code, message, f"{problem.hint}; to wait that long, state {allowed}"))
+def final_error(failure: RetryableFailure, tries: int, longest: float) -> CannotReplay:
+    problem, asked = failure.problem, failure.wait or 0
+    message, hint = problem.message, problem.hint
+    if asked > longest:
+        message += f"; it asks to wait {asked:.0f} s"
+        hint += f"; to wait that long, state `retry: {{longest: {ceil(asked)}}}` and a `timeout` above it"
+    message += f" ({tries} tries)" if tries > 1 else ""
+    return CannotReplay(Problem(problem.code, message, hint))
 
 
 # One question over HTTP: the request of both wire forms, and the meaning of responses other than success.
@@ -207,21 +206,9 @@ _AT_ONCE = 512
 _UNHEARD = frozenset((429, 503, 529))
 _SLOWER = "send fewer requests at once (`concurrency`, `per_minute`), or later"
 _RETRIED = frozenset((408, 409, 500, 502, 504)) | _UNHEARD
-_BROKEN_OFF = {"BK301": True, "BK304": False}
-_DEMO = "demo"
 _NO_CREDIT = lazy_pattern(
     r"(?i)insufficient_quota|credit balance is too low|insufficient[ _](?:balance|credits)"
 )
-_FILTERED = lazy_pattern(r"(?i)content_filter|content_policy_violation|ResponsibleAIPolicy")
-CUT_OFF = {
-    "model_context_window_exceeded": "send less text, or use a model with a larger context",
-    "pause_turn": "the provider paused its own tools after a long turn: limit them, or ask for less",
-}
-"""What to do if an answer was cut off, by the stop reason, if it is not the limit of tokens."""
-
-_NAME = lazy_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_FRAMING = lazy_pattern(r"(?i)host|content-length|transfer-encoding|connection|expect|te|trailer|upgrade")
-_BAD_VALUE = lazy_pattern(r"[^\t\x20-\x7e\x80-\xff]")
 
 
 def post(question: Question, path: str, default: str, own: dict[str, str], body: Json) -> tuple[Json, float]:
@@ -232,13 +219,11 @@ def post(question: Question, path: str, default: str, own: dict[str, str], body:
         "Accept": "application/json",
         "Accept-Encoding": "gzip, deflate",
         "Content-Type": "application/json",
-        **own,
     }
-    stated_headers = {name.lower() for name in model.headers}
     request = recipes.Request(
         "POST",
         url_of(model, path, default),
-        (*((n, v) for n, v in headers.items() if n.lower() not in stated_headers), *model.headers.items()),
+        tuple(merged(headers, own, model.headers).values()),
         to_bytes({name: value for name, value in body.items() if value is not None}),
         timeout=question.seconds,
         verify=question.world.verify,
@@ -249,33 +234,33 @@ def post(question: Question, path: str, default: str, own: dict[str, str], body:
         response = question.world.send(request)
     except CannotReplay as error:
         problem = replace(error.problems[0], message=f"{question.name}: {error.problems[0].message}")
-        if problem.code not in _BROKEN_OFF:
+        is_unheard = problem.code == _UNREACHABLE
+        if not is_unheard and problem.code != _LOST:
             raise type(error)(problem) from None
-        # A closed port seldom opens in a moment; other failures may be short.
+        if is_unheard:
+            hint = "start the model's server (the demo's: baselinekit demo --serve), or correct `base_url`"
+            problem = replace(problem, hint=hint)
+        # A closed port seldom opens in a moment, unless the user wants to wait for it; other failures may be
+        # short.
         is_port_closed = os.strerror(errno.ECONNREFUSED) in problem.message
-        if is_port_closed:
-            port = urlsplit(request.url).port or 80
-            demo = f"start it in another terminal: baselinekit demo --serve --port {port}"
-            server = "start the model's server, or correct its `base_url`"
-            problem = replace(problem, hint=demo if _DEMO in (model.openai, model.anthropic) else server)
-        hopeless = is_port_closed and model.retries is None  # with stated `retries` the user wants to wait
-        raise RetryableFailure(problem, unheard=_BROKEN_OFF[problem.code], hopeless=hopeless) from None
+        hopeless = is_port_closed and model.retries is None
+        raise RetryableFailure(problem, unheard=is_unheard, hopeless=hopeless) from None
     begin = on_one_line(response.body.decode("utf-8", "replace"))
     try:
         answer, unread = decode(response.body.decode()), None
     except (NotJson, UnicodeDecodeError) as error:
         answer, unread = None, error
-    stated = answer if isinstance(answer, dict) else {}
-    if not 200 <= response.status < 300:
-        text = message_in(stated.get("error") or stated.get("detail") or stated)
-        message = text if isinstance(answer, dict) else begin
-        raise _failure(question, response.status, message, response, request.url)
+    status, stated = response.status, answer if isinstance(answer, dict) else {}
+    reported = stated.get("error")
+    if not 200 <= status < 300:
+        text = message_in(reported or stated.get("detail") or stated)
+        raise _failure(question, status, begin if unread else text, response, request.url)
     if unread is not None:
         message = f"{question.name} did not answer in JSON: {unread}; it begins {begin!r}"
         raise cannot_replay("BK612", message, "check its `base_url`; streams are not read")
-    if reported := stated.get("error"):  # some servers fail with status 200
+    if reported:  # some servers fail with status 200
         code = reported.get("code") if isinstance(reported, dict) else None
-        status = code if isinstance(code, int) and 400 <= code < 600 else 200
+        status = code if isinstance(code, int) and 400 <= code < 600 else status
         raise _failure(question, status, message_in(reported), response, request.url)
     return answer, response.seconds
 
@@ -335,18 +320,16 @@ def check_wire(model: recipes.Model, world: World, path: str, default: str) -> I
         url = url_of(model, path, default)
         world.trust.naming(url).check_request(url)
     for name, value in model.headers.items():
-        if not _NAME.fullmatch(name) or _FRAMING.fullmatch(name) or _BAD_VALUE.search(value):
-            hint = "leave it out, or correct it"
-            yield Problem("BK602", f"the header {name!r} cannot be sent", hint, at=("headers", name))
+        if fault := header_fault(name, value):
+            yield Problem("BK602", *fault, at=("headers", name))
     if model.key is not None:
         try:
             key = world.secret(model.key)
         except InvalidInput as error:
             yield from error.problems
         else:
-            if not key or _BAD_VALUE.search(key) or key != key.strip():
-                reason = "it is empty, or has blanks or line breaks"
-                message = f"the variable {model.key!r} holds no key: {reason}"
+            if not (key.isascii() and key.isprintable()) or not key or key != key.strip():
+                message = f"the variable {model.key!r} holds no key of printable ASCII characters"
                 yield Problem("BK603", message, "correct its value", at=("key",))
 
 
@@ -360,12 +343,9 @@ def tools_of(question: Question, schema_key: str) -> list[Json]:
     return tools
 
 
-def not_whole(question: Question, ended: str, hint: str) -> Problem:
-    """The problem of an answer that ended for this reason. `hint`: for the limit of tokens."""
-    if ended == "refusal":
-        return Problem("BK614", f"{question.name} declined to answer", "change the prompt")
+def cut_off(question: Question, ended: str) -> Problem:
     message = f"{question.name}: the answer was cut off ({ended})"
-    return Problem("BK613", message, CUT_OFF.get(ended, hint))
+    return Problem("BK613", message, "raise `max_tokens`, ask for less, or use a model with a larger context")
 
 
 def unread_part(question: Question, kind: str) -> Problem:
@@ -377,35 +357,25 @@ def _failure(question: Question, status: int, message: str, reply: recipes.Respo
     model = question.model
     text = f"{question.name}: status {status}{f': {message}' if message else ''}".rstrip(".")
     statuses = model.retry.statuses if model.retry is not None else None
-    is_out_of_credit = _NO_CREDIT.search(message) is not None
-    if status in (_RETRIED if statuses is None else statuses) and not is_out_of_credit:
+    if status in (_RETRIED if statuses is None else statuses) and not _NO_CREDIT.search(message):
         hint = _SLOWER if status in _UNHEARD else "try again later, or look for the problem of the server"
         problem, is_unheard = Problem("BK611", text, hint), status in _UNHEARD
         return RetryableFailure(problem, reply.asked_wait(), is_unheard)
-    if status < 500 and _FILTERED.search(message):
-        return cannot_replay("BK614", f"{question.name} did not answer: {message}", "change the prompt")
-    if is_out_of_credit:
-        hint = "its account has no credit left: check the plan and billing at the provider"
-    elif status in (401, 403):
-        hint = "name the variable of its key under `key:`"
-        hint = f"check the variable {model.key!r}" if model.key else hint
+    hint = "correct the prompt, the model's entry, or the account at the provider"
+    if status in (401, 403):
+        hint = f"check the variable {model.key!r}" if model.key else "name the variable that holds its key"
     elif status == 404 or 300 <= status < 400:
         text, hint = f"{text} (asked: {url})", "correct `base_url`, or the model's id"
-    else:
-        hint = "correct the prompt or the model's entry"
     return cannot_replay("BK610", text, hint)
 
 
 def message_in(error: Json) -> str:
     """The message of an error, in the words of the server."""
-    if isinstance(error, dict):
-        kind = next((error[key] for key in ("code", "type") if isinstance(error.get(key), str)), "")
-        message = error.get("message")
-        text = message if isinstance(message, str) else ""
-        if kind.isdigit():  # the status once more
-            kind = ""
-        return on_one_line(f"{text} ({kind})" if text and kind else text or kind)
-    return on_one_line(error) if isinstance(error, str) else ""
+    if not isinstance(error, dict):
+        return on_one_line(error) if isinstance(error, str) else ""
+    kind = next((error[key] for key in ("code", "type") if isinstance(error.get(key), str)), "")
+    text = error["message"] if isinstance(error.get("message"), str) else ""
+    return on_one_line(f"{text} ({kind})" if text and kind else text or kind)
 
 
 def on_one_line(text: str) -> str:

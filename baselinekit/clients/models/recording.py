@@ -16,7 +16,6 @@ from baselinekit.secrets.variables import Redactor
 from baselinekit.structs import Struct, asdict, convert, plain, replace
 from baselinekit.values.equality import same_json
 from baselinekit.values.places import with_texts
-from baselinekit.values.texts import count_noun
 
 # The parts that distinguish one question from another. An answer is stored under their hash.
 
@@ -143,7 +142,7 @@ class Recording:
             name = f"{key}.{_asker_hash(ask.asker)}.{times_asked}"
         answer = self._stored_answer(ask, key, name)
         if answer is None and self._mode == "offline":
-            raise CannotReplay(self._missing_answer(ask, key, parts))
+            raise CannotReplay(self._missing_answer(ask, parts))
         if answer is None:
             answer = self._source.ask(ask)
             self._store(ask, key, name, answer, parts)
@@ -199,15 +198,9 @@ class Recording:
             message = f"the answer of the model {model!r} kept in {self._shelf.name} cannot be used{reason}"
             raise CannotReplay(Problem("BK631", message, "record it again: --record-calls")) from None
 
-    def _missing_answer(self, ask: ModelQuestion, key: str, parts: Parts) -> Problem:
+    def _missing_answer(self, ask: ModelQuestion, parts: Parts) -> Problem:
         model, place = ask.model, self._shelf.name
         hint = f"record it once, without --offline: --record-calls {place}"
-        if recorded_count := len(self._shelf.names(model, key)):
-            times = count_noun(self._answered[model, key, ask.asker] + 1, "time")
-            who = self.mask(ask.asker) or "somebody"
-            message = f"{who} asks the model {model!r} the same thing {times}; in {place} there is no such"
-            message += f" answer, and the {count_noun(recorded_count, 'answer')} to it there differ"
-            return Problem("BK630", message, hint)
         recorded_parts = []
         for record in self._shelf.every():
             with suppress(ValueError):
@@ -217,7 +210,7 @@ class Recording:
         masked_parts = self._without_secrets(parts)
         nearest = min((list(differences(recorded, masked_parts)) for recorded in recorded_parts), key=len)
         message = f"no answer to this question of the model {model!r} is recorded in {place}: the nearest one"
-        nearest = nearest[:4] or ["its file's name"]
+        nearest = nearest[:4] or ["who asked, or how often"]
         return Problem("BK630", f"{message} differs in {', '.join(nearest)}", hint)
 
 

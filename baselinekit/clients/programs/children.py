@@ -4,11 +4,13 @@ end of its error output is quoted."""
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from baselinekit.clients.programs import call
-from baselinekit.errors import cannot_replay
+from baselinekit.errors import cannot_replay, describe_exit
 from baselinekit.files.jsontext import NotJson, decode
 from baselinekit.lazy import lazy_pattern
+from baselinekit.model.recipes import ProcessResult
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.values.texts import Mask, mask_and_clip, no_mask
 
@@ -67,18 +69,28 @@ def callable_argv(target: str, root: str) -> list[str]:
     return [sys.executable, "-P", os.path.abspath(call.__file__), root, target] if are_names else []
 
 
-def returned_by(stdout: bytes) -> tuple[Json, str]:
-    """The value that a callable returned (ABSENT if there is none), and the error that it raised with its
-    place."""
+def require_success(
+    finished: ProcessResult, source: str, code: str, mask: Mask | None, hint: str = ""
+) -> None:
+    """Raise CannotReplay for a program that failed, with the last line that it wrote."""
+    if finished.exit_code:
+        last_words = last_error_line(finished.stderr.strip() or finished.stdout, mask)
+        raise cannot_replay(code, f"{source} {describe_exit(finished.exit_code)}{last_words}", hint)
+
+
+def returned_by(finished: ProcessResult, source: str, code: str, mask: Mask | None) -> Json:
+    """The value that a callable returned, ABSENT if there is none; CannotReplay if it raised an error."""
+    require_success(finished, source, code, mask)
     try:
-        answer = decode(stdout.decode())
+        answer: Any = decode(finished.stdout.decode())
     except (NotJson, UnicodeDecodeError):
-        answer = None
+        return ABSENT
     if not isinstance(answer, dict):
-        return ABSENT, ""
-    at = f" at {answer['at']}" if isinstance(answer.get("at"), str) else ""
-    error = f"{' '.join(str(answer['error']).split())}{at}" if "error" in answer else ""
-    return answer.get("result", ABSENT), error
+        return ABSENT
+    if "error" in answer:
+        at = f" at {answer['at']}" if answer.get("at") else ""
+        raise cannot_replay(code, f"{source} raised {' '.join(str(answer['error']).split())}{at}")
+    return answer.get("result", ABSENT)
 
 
 def last_error_line(stderr: bytes, mask: Mask | None) -> str:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 
 from baselinekit.clients.programs.children import child_environment
-from baselinekit.errors import InvalidInput, Problem, suggest
+from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.structs import Struct
 
@@ -84,11 +84,7 @@ class Git(Struct):
         commit = finished.stdout.decode("ascii", "replace").strip()
         if finished.exit_code or not commit:
             self.ask("rev-parse", "--git-dir")  # reports it if there is no repository
-            refs = ("refs/heads", "refs/remotes", "refs/tags")
-            listing = self.run("for-each-ref", "--format=%(refname:short)", *refs)
-            names = listing.stdout.decode("utf-8", "replace").split()
             hint = "name a branch, a tag or a commit of this clone, or git fetch it first"
-            hint = suggest(rev, names) or hint
             if self.run("rev-parse", "--is-shallow-repository").stdout.strip() == b"true":
                 deepen = "git fetch --unshallow, or fetch-depth: 0 in CI"
                 hint = f"this clone is shallow: fetch it first ({deepen})"

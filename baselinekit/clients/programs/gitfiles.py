@@ -25,11 +25,11 @@ from baselinekit.values.texts import Mask
 HostForm = Literal["github", "gitlab", "bitbucket"]
 HOSTS: dict[str, HostForm] = {"github.com": "github", "gitlab.com": "gitlab", "bitbucket.org": "bitbucket"}
 _FORMS = {
-    "github": ("/OWNER/REPOSITORY/blob/REF/PATH", ("/blob/", "/raw/")),
-    "gitlab": ("/GROUP/PROJECT/-/blob/REF/PATH", ("/-/blob/", "/-/raw/")),
-    "bitbucket": ("/OWNER/REPOSITORY/src/REF/PATH", ("/src/", "/raw/")),
+    "github": ("/OWNER/REPOSITORY", "/blob/"),
+    "gitlab": ("/GROUP/PROJECT", "/-/blob/"),
+    "bitbucket": ("/OWNER/REPOSITORY", "/src/"),
 }
-"""An example, and what is before the name of a branch, a tag or a commit."""
+"""An example of a repository, and what is before the name of a branch, a tag or a commit."""
 _NAME = r"[A-Za-z0-9_.~+-]*[A-Za-z0-9_][A-Za-z0-9_.~+-]*"
 
 
@@ -65,34 +65,25 @@ def parse_address(url: str, hosts: Mapping[str, HostForm] = HOSTS) -> GitAddress
     """Parse an address; InvalidInput if it is not supported. `hosts`: by `host`, by `host:port`, or with
     another scheme than https before it."""
     forms = {key if "://" in key else f"https://{key}": form for key, form in hosts.items()}
+    examples = ", ".join(f"{host}{''.join(_FORMS[form])}REF/PATH" for host, form in forms.items())
+    message = "a git URL is not the https address of a file in a repository at a host that is known here"
+    unusable = InvalidInput(Problem("BK680", message, f"write {examples}, and nothing behind it"))
     try:
         parts = urlsplit(url)
         host = f"{parts.scheme.lower()}://{parts.netloc.lower()}"
-        form = forms.get(host)
-    except ValueError:
-        form = None
-    if form is None:
-        examples = ", ".join(f"{host}{_FORMS[form][0]}" for host, form in forms.items())
-        raise _unusable("is not the https address of a file in a git repository that is known here", examples)
-    example, separators = _FORMS[form]
-    hint = f"write {host}{example}"
-    splits = (parts.path.partition(separator) for separator in separators if separator in parts.path)
-    before, _, after = next(splits, ("", "", ""))
+        before, _, after = parts.path.partition(_FORMS[forms[host]][1])
+    except (ValueError, KeyError):
+        raise unusable from None
     repository, words = before.strip("/").split("/"), [unquote(word) for word in after.split("/")]
-    is_repository = len(repository) == 2 or (form == "gitlab" and len(repository) > 2)
-    if not is_repository or not all(re.fullmatch(_NAME, name) for name in repository) or len(words) < 2:
-        raise _unusable(f"does not name a file of {parts.netloc.lower()}", hint)
-    if parts.fragment or parts.query:
-        raise _unusable("names a whole file by its path alone", "leave out what follows the ? or the #")
+    is_repository = len(repository) == 2 or (forms[host] == "gitlab" and len(repository) > 2)
+    are_names = all(re.fullmatch(_NAME, name) for name in repository)
+    if not is_repository or not are_names or len(words) < 2 or parts.fragment or parts.query:
+        raise unusable
     for word in words:
         if word.lower() in ("", ".", "..", ".git") or re.search(r"[\x00-\x1f\x7f/\\]", word):
-            raise _unusable(f"has {word!r} in its path, which no file of a repository is named by", hint)
+            raise unusable
     path = "/".join(map(quote, repository)).removesuffix(".git")
     return GitAddress(url, f"{host}/{path}.git", tuple(words))
-
-
-def _unusable(reason: str, hint: str) -> InvalidInput:
-    return InvalidInput(Problem("BK680", f"a git URL {reason}", hint))
 
 
 # Git for repositories of others: its time, its memory and what it writes are limited.
