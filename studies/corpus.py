@@ -1,8 +1,8 @@
 """The frozen corpus: what the command line made of 300 baselines, 77 hostile replies, 200 result files and
 100 pending answers on the day it was recorded. `make corpus` plays them again and lists every difference.
 
-The cases were drawn by chance once: a case more is a line more in studies/corpus/*.jsonl. What becomes of each
-is written anew by `python studies/corpus.py record`; a change there is a change of behaviour."""
+The cases were drawn by chance once: a case more is a line more in studies/corpus/*.jsonl. What becomes of
+each is written anew by `python studies/corpus.py record`; a change there is a change of behaviour."""
 
 import base64
 import importlib
@@ -10,16 +10,19 @@ import json
 import os
 import pkgutil
 import re
-import socket
 import sys
 import tempfile
-import threading
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
+
+sys.path.extend(
+    str(Path(__file__).parents[1] / folder) for folder in ("tests", "tests/commands", "tests/hostile")
+)
+
+from little_api import LittleApi
+from server import HostileServer
 
 import baselinekit
 from baselinekit.cli.entry import main
@@ -72,61 +75,11 @@ def fork(folder: Path, words: Sequence[str], streams: Sequence[IO[bytes]]) -> in
     return child
 
 
-@contextmanager
-def answering(cases: Mapping[str, Json]) -> Iterator[str]:
+def answering(cases: Mapping[str, Json]) -> LittleApi:
     """A service that answers `/ID` as the case of that id says."""
-
-    class Answers(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            case = cases[self.path.removeprefix("/")]
-            body = case["body"].encode("utf-8")
-            self.send_response(case["status"])
-            self.send_header("Content-Type", case["content_type"])
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-@contextmanager
-def hostile(reply: bytes) -> Iterator[str]:
-    """A server that sends these bytes to each request and closes the connection."""
-    listening = socket.create_server(("127.0.0.1", 0))
-
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                return
-            with connection:
-                try:
-                    connection.recv(65_536)
-                    connection.sendall(reply)
-                    connection.shutdown(socket.SHUT_WR)
-                    connection.settimeout(5)
-                    while connection.recv(65_536):
-                        pass
-                except OSError:
-                    continue
-
-    threading.Thread(target=serve, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        listening.close()
+    return LittleApi(
+        {f"/{id}": (case["status"], case["content_type"], case["body"]) for id, case in cases.items()}
+    )
 
 
 def normal(text: str, url: str = "") -> str:
@@ -187,7 +140,8 @@ def play_baselines(cases: dict[str, Json], folder: Path) -> dict[str, Json]:
         if case["file"] in problems:
             found[id] = {"problems": problems[case["file"]]}
             (folder / case["file"]).unlink()
-    with answering(cases) as url:
+    with answering(cases) as service:
+        url = service.url
         ran = run(folder, "compare", "--json", "--record", "-j", "4", "--base-url", url)
         for id, result in judged(folder, ran).items():
             recorded = read_bytes(folder / cases[id]["file"])
@@ -200,11 +154,11 @@ def play_baselines(cases: dict[str, Json], folder: Path) -> dict[str, Json]:
 
 
 def play_hostile(reply: bytes) -> Json:
-    with tempfile.TemporaryDirectory() as place, hostile(reply) as url:
+    with tempfile.TemporaryDirectory() as place, HostileServer(otherwise=reply) as server:
         folder = Path(place)
         put(folder, "baselinekit.yaml", CONFIG)
         put(folder, "baselines/n.yaml", HOSTILE_BASELINE)
-        found = shown(judged(folder, run(folder, "compare", "--json", "--base-url", url))["n"])
+        found = shown(judged(folder, run(folder, "compare", "--json", "--base-url", server.url))["n"])
     if len(json.dumps(found)) > 2_000:
         found["resolved"] = found["differences"] = "…"
     return found
@@ -284,7 +238,7 @@ def check() -> int:
             count += 1
             differing += was != now
             before, after = ({**row, **row.get("became", {})} for row in (was, now))
-            for key in {**before, **after}:
+            for key in sorted({*before, *after} - {"became"}):
                 if before.get(key) != after.get(key):
                     case = was.get("id") or was.get("name") or number
                     print(f"{name}: {case}: {key}\n  was {before.get(key)!r}\n  now {after.get(key)!r}")
