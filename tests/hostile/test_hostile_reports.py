@@ -113,20 +113,16 @@ def test_f31_annotations_hold_no_command_of_foreign_text(hostile: Attacked) -> N
     assert ran.err == ""
 
 
-LONG = 1_000_000
-
-
 def values(name: str) -> tuple[Json, Json]:
     rows = [{"id": n, "name": f"name {n}", "price": n / 4, "tags": ["a", "b"]} for n in range(10_500)]
     return {
         "every value": (list(range(30_000)), [-n - 1 for n in range(30_000)]),
         "every row": (rows, [{**row, "price": 0.5} for row in rows]),
-        "one line": ("x" * LONG + "a", "x" * LONG + "b"),
     }[name]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "least"), [("every value", 30_000), ("every row", 10_499), ("one line", 1)])
+@pytest.mark.parametrize(("name", "least"), [("every value", 30_000), ("every row", 10_499)])
 def test_f55_large_difference_is_counted_completely_in_time(tmp_path: Path, name: str, least: int) -> None:
     with attacked(tmp_path / "project") as project:
         project.pair("big", *values(name))
@@ -144,5 +140,5 @@ def test_f55_large_difference_is_counted_completely_in_time(tmp_path: Path, name
     assert sizes["r.ctrf.json"] < 60_000
     for page in shown:
         assert len(page) < 60_000
-        assert f"{result['difference_count']:,} differences" in page or least == 1
-        assert re.search(r"and (over )?[\d,]+ more", page) or least < 10
+        assert f"{result['difference_count']:,} differences" in page
+        assert re.search(r"and (over )?[\d,]+ more", page)
