@@ -23,7 +23,7 @@ defaults:
   retry: 3
 cases:
   - name: one
-    inputs: {constraints: "", lang: go}
+    inputs: {constraints: null, lang: go}
     assert:
       - contans: total
       - contains_any: []
@@ -34,45 +34,34 @@ cases:
       - {}
       - contains
   - name: one
-    assert: [contains: total]
-  - name: four
-    inputs: {constraints: null}
-    assert: []
-  - name: five
-    inputs: {}
-    rubric: Is it small?
-    judge: {pass_threshold: 4.5}
-  - name: seven
     inputs_from: ../../elsewhere
     assert: [contains: yes]
     judge: {model: haiku}
-  - name: eight
+  - name: three
     inputs_from: examples/happy-path
     assert: [json_schema: {type: objekt}]
-    timeout_s: -1
-  - name: nine
+  - name: four
     inputs_from: examples/happy-path/inputs.yml
     rubric: ""
-  - name: ten
+    judge: {pass_threshold: 4.5}
+  - name: five
     inputs: [a]
     assert: {contains: total}
+  - name: six
+    assert: [contains: total]
   - just a text
 triggering:
   judge: haiku
-  should_match:
-    - YES
-    - ""
-    - tidy this
-  should_not_match:
-    - Tidy  this
-    - 7
+  should_match: [tidy this]
+  should_not_match: [7]
 """
 
 # Each line as far as it matters.
 REPORTED = """\
 eval.yml:3:14: expected a number of seconds above 0, at most a year, found 0 (integer)
 eval.yml:4:3: unknown key 'retry': known here: model, timeout_s, json_schema, judge_after_failure
-eval.yml:7:37: the prompt has no variable 'lang': it has constraints, file
+eval.yml:7:27: the input 'constraints' has no value: write "" for the empty text
+eval.yml:7:39: the prompt has no variable 'lang': it has constraints, file
 eval.yml:9:9: unknown key 'contans': did you mean 'contains'?
 eval.yml:10:23: expected a list, found an empty list: add an entry
 eval.yml:11:21: expected an integer of 0 or more, found 'many' (string)
@@ -81,25 +70,20 @@ eval.yml:13:18: '(total' is not a regular expression: missing ) at position 6: w
 eval.yml:14:19: this cannot fail: the empty text is in every text: state what has to be in the outpu
 eval.yml:15:9: an assertion has one key, and this one has none: write each in an entry of its own
 eval.yml:16:9: expected a mapping, found 'contains' (string): with contains, not_contains, contains_
-eval.yml:17:5: neither `inputs` nor `inputs_from` is given: add `inputs: {name: value}`, or `inputs_
 eval.yml:17:11: the name 'one' occurs twice: case 1 has it already: rename one of the two
-eval.yml:20:27: the input 'constraints' has no value: write "" for the empty text
-eval.yml:21:13: expected a list, found an empty list: add an entry
-eval.yml:25:29: expected a whole number from 1 to 5, found 4.5 (number)
-eval.yml:27:18: ../../elsewhere/inputs.yml leads out of the project: use a path inside the project
-eval.yml:28:24: yes without quotes is a text here, and true or false in YAML 1.1: write "yes", or tr
-eval.yml:29:12: `judge` without `rubric` is never asked: add `rubric:`, or remove `judge:`
-eval.yml:32:27: type: 'objekt' is not valid under any of the given schemas: fix the JSON Schema
-eval.yml:33:16: expected a number of seconds above 0, at most a year, found -1 (integer)
-eval.yml:35:18: there is no examples/happy-path/inputs.yml/inputs.yml and no prompts/refactor/exampl
-eval.yml:36:13: expected a text that is not empty, found '' (string)
-eval.yml:38:13: expected a mapping, found a list
-eval.yml:39:13: expected a list, found a mapping
-eval.yml:40:5: expected a mapping, found 'just a text' (string): with name, inputs, inputs_from, ass
-eval.yml:42:10: expected a mapping, found 'haiku' (string): with model, retries_on_unreadable
-eval.yml:44:7: YES without quotes is a text here, and true or false in YAML 1.1: write "YES", or tru
-eval.yml:45:7: expected a text that is not empty, found '' (string)
-eval.yml:49:7: expected a text that is not empty, found 7 (integer)
+eval.yml:18:18: ../../elsewhere/inputs.yml leads out of the project: use a path inside the project
+eval.yml:19:24: yes without quotes is a text here, and true or false in YAML 1.1: write "yes", or tr
+eval.yml:20:12: `judge` without `rubric` is never asked: add `rubric:`, or remove `judge:`
+eval.yml:23:27: type: 'objekt' is not valid under any of the given schemas: fix the JSON Schema
+eval.yml:25:18: there is no examples/happy-path/inputs.yml/inputs.yml and no prompts/refactor/exampl
+eval.yml:26:13: expected a text that is not empty, found '' (string)
+eval.yml:27:29: expected a whole number from 1 to 5, found 4.5 (number)
+eval.yml:29:13: expected a mapping, found a list
+eval.yml:30:13: expected a list, found a mapping
+eval.yml:31:5: neither `inputs` nor `inputs_from` is given: add `inputs: {name: value}`, or `inputs_
+eval.yml:33:5: expected a mapping, found 'just a text' (string): with name, inputs, inputs_from, ass
+eval.yml:35:10: expected a mapping, found 'haiku' (string): with model, retries_on_unreadable
+eval.yml:37:22: expected a text that is not empty, found 7 (integer)
 examples/happy-path/inputs.yml:1:14: on without quotes is a text here, and true or false in YAML 1.1
 examples/happy-path/inputs.yml:2:11: the prompt has no variable 'language': it has constraints, file
 meta.yml:9:1: unknown key 'trigers': did you mean 'triggers'?
@@ -119,7 +103,6 @@ def test_e1_e2_e4_e10_x8_every_mistake_of_a_prompt_folder_is_reported(tmp_path: 
 @pytest.mark.parametrize(
     ("evals", "message"),
     [
-        ("cases: []", "1:8: expected a list, found an empty list: add an entry"),
         ("triggering:", "1:12: expected a mapping, found null"),
         (
             "triggering: {should_match: [tidy this], should_not_match: [Tidy  this]}",
@@ -130,7 +113,6 @@ def test_e1_e2_e4_e10_x8_every_mistake_of_a_prompt_folder_is_reported(tmp_path: 
         (CASE + "---\n" + CASE, "6:1: an eval file of a prompt is one mapping, in a file of its own"),
         (f"- {CASE}".replace("\n", "\n  "), "1:3: an eval file of a prompt is one mapping"),
         (CASE.replace("one\n", "null\n"), "2:11: the key 'name' is missing"),
-        (CASE.replace("one\n", '"a\\nb"\n'), "2:11: expected one line of text, found 'a\\nb' (string)"),
         (CASE.replace("contains: total", "json_schema: x.json"), "4:27: there is no x.json and no prompts"),
     ],
 )
@@ -150,7 +132,6 @@ def test_e1_e4_e10_eval_file_with_a_wrong_shape_is_refused(tmp_path: Path, evals
         ("meta.yml", "id: ../../other", "meta.yml:1:5: '../../other' is not a valid id"),
         ("meta.yml", "promotion: {min_uses: -1}", "meta.yml:1:23: expected an integer of 0 or more"),
         ("prompt.xml", " \n", "prompt.xml:1:1: prompt.xml is empty"),
-        ("examples/happy-path/inputs.yml", "constrains: a", "inputs.yml:1:13: the prompt has no variable"),
     ],
 )
 def test_e21_x8_file_of_a_prompt_folder_with_a_mistake_is_refused(

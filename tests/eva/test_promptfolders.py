@@ -32,7 +32,7 @@ def test_suite_with_a_prompt_folder_or_its_file_has_its_cases(tmp_path: Path) ->
         assert [case.id for case in suite.cases] == ["refactor/one"]
 
 
-@pytest.mark.parametrize("name", ["eval.yml", "eval.yaml", "evals.yml", "evals.yaml", "tests.yaml"])
+@pytest.mark.parametrize("name", ["eval.yaml", "evals.yml", "tests.yaml"])
 def test_eval_files_of_a_prompt_folder_by_name_or_content(tmp_path: Path, name: str) -> None:
     prompt_folder(tmp_path, None)
     write(tmp_path, f"{FOLDER}/{name}", CASE)

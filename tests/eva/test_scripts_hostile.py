@@ -22,20 +22,6 @@ SECRET = "hunter2-AKb93kfj2l0"
 # Trust.
 
 
-def test_e23_script_that_is_not_allowed_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
-    evals = CASE + "  - {name: two, inputs: {}, assert: [contains: total]}\n"
-    world = Scripted(tmp_path, "exit 0", "exit 0", evals, MODELS)
-    with pytest.raises(Refused) as raised:
-        world.go()
-    hint = "add it under `commands:` in baselinekit.yaml (refactor-{}: [{}]), or pass --allow-exec"
-    assert str(raised.value).splitlines() == [
-        f"BK403 {file}: the script is not named in the configuration: {hint.format(word, file)}"
-        for word, file in (("guard", GUARD), ("verify", VERIFY))
-    ]
-    assert raised.value.exit_code == 4
-    assert not world.order
-
-
 @pytest.mark.parametrize(
     ("command", "allowed"),
     [
