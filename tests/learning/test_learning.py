@@ -88,22 +88,10 @@ def test_f13_learn_places_refuses_what_a_placeholder_would_hide(
     assert all(first.message and first.hint for first in found.refusals)
 
 
-@pytest.mark.parametrize(
-    ("texts", "learnt"),
-    [
-        (
-            (f"hello 1795387423 {U[0]}", f"hello 1795387434 {U[1]}"),
-            "hello <<any_datetime(epoch)>> <<any_uuid(4)>>",
-        ),
-        (
-            ("2026-11-22T22:43:28Z 84a08ae4fe69e2195270d3cb4f11f316", "2026-11-22T22:43:36Z " + "5f" * 16),
-            "<<any_iso_datetime>> <<any_hex>>",
-        ),
-    ],
-)
-def test_learn_places_of_a_whole_answer_uses_its_forms(texts: tuple[str, str], learnt: str) -> None:
+def test_learn_places_of_a_whole_answer_uses_its_forms() -> None:
+    texts = "2026-11-22T22:43:28Z 84a08ae4fe69e2195270d3cb4f11f316", "2026-11-22T22:43:36Z " + "5f" * 16
     found = lesson(*({"body": text} for text in texts), wholes=[("body",)])
-    assert placeholders_of(found) == {"body": learnt}
+    assert placeholders_of(found) == {"body": "<<any_iso_datetime>> <<any_hex>>"}
 
 
 def test_learn_places_of_a_changing_order_proposes_a_rule() -> None:

@@ -104,9 +104,7 @@ BY_CHANCE: dict[str, list[Json]] = {
     "created and updated": [{"created_at": v, "updated_at": v} for v in MOMENTS],
     "epoch seconds": [{"start": v, "end": v} for v in (1795341600, 1795341602, 1795341605)],
     "two counts": [{"hits": v, "misses": v} for v in (3, 4, 6)],
-    "sizes": [{"total": v, "free": v} for v in (16_777_216, 16_781_312, 16_785_408)],
     "different keys": [{"user_id": v, "order_id": v} for v in (11, 12, 13)],
-    "digits": [{"hour": v, "minute": v} for v in ("07", "08", "09")],
 }
 
 

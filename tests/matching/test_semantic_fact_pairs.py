@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from factpairs import CHANGED, KEPT, REGRESSIONS, UNSEEN
+from ruled import RECIPES
 
 from baselinekit.clients.models.embedding import PACKAGE, Embedding, find_folder
-from baselinekit.kinds.skill import SkillExecution
 from baselinekit.matching.dispatch import compile_baseline
 from baselinekit.model.baselines import DEFAULT_SIMILARITY, Baseline, Comparison, Known, Method, Rules
-from baselinekit.model.recipes import Observation, Recipe
+from baselinekit.model.recipes import Observation
 from baselinekit.placeholders.table import PlaceholderContext
 
 Pair = tuple[str, str]
@@ -26,9 +26,7 @@ PAIRS: dict[str, list[Pair]] = {
 
 def compared(pair: Pair, method: Method, scores: dict[Pair, float]) -> Comparison:
     rules = Rules(type="semantic", method=method)
-    baseline = Baseline(
-        "p", Recipe(None, SkillExecution("skill", "x")), baseline=Known(pair[0]), comparison=rules
-    )
+    baseline = Baseline("p", RECIPES["skill"], baseline=Known(pair[0]), comparison=rules)
     matcher, observation = compile_baseline(baseline, PlaceholderContext()), Observation(pair[1], 0.0)
     found = matcher.compare(observation)
     answers = {question: (scores[question.expected, question.actual], "") for question in found.questions}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from hypothesis import given, settings, strategies as st
-from promptfiles import META, prompt_folder
+from promptfiles import prompt_folder
 from storehelp import write
 
 from baselinekit.errors import InvalidInput, Refused
@@ -75,9 +75,8 @@ GRADERS = st.one_of(
     st.builds(lambda a: code("contains", all=a), LISTS),
     st.builds(lambda a, n: code("contains", any=a, none=n), LISTS, LISTS),
     st.builds(lambda a: code("contains", all=a, case_sensitive=False), LISTS),
-    st.sampled_from(
-        [code("regex", pattern="a+b", flags=["ignorecase"]), code("regex", pattern="x", must_match=False)]
-    ),
+    st.just(code("regex", pattern="a+b", flags=["ignorecase"])),
+    st.just(code("regex", pattern="x", must_match=False)),
     st.builds(lambda n: code("token_count", min=1, max=n), st.integers(1, 9)),
     st.just(code("json_schema", schema={"type": "object"})),
     st.builds(lambda t: {"type": "model", "config": {"rubric": [{"name": "n", "description": t}]}}, WORDS),
@@ -137,7 +136,6 @@ def test_convert_there_and_back_is_the_same_but_for_the_listed_losses(stated: li
 
 LLM_JUDGE = {"type": "model", "config": {"method": "llm_judge"}}
 TO_EVA = {
-    "expected: {value: {a: 1}}": ["none of its graders can be said there"],
     "{input: {type: prompt, content: '{{x}}'}, expected: {value: b}}": [
         "the variable {{x}} of the project stands"
     ],
@@ -192,14 +190,8 @@ def test_convert_lists_losses_of_another_form(tmp_path: Path, to: str, stated: s
     assert len(found) == len(lost)
     assert all(line.startswith(start) for line, start in zip(found, lost, strict=True)), found
     assert made.files
-    if to == "eva":
-        assert "`timeout` becomes 60: nothing was said of it" in made.notes
-        stated = [line.partition(":")[0] for line in made.files["prompts/out/meta.yml"].splitlines()]
-        assert stated[:7] == [line.partition(":")[0] for line in META.splitlines()[:7]]
-    elif not lost:
-        text = made.files[PLACES["agentv"]]
-        assert "expected_output: b\n" in text
-        assert "threshold: 2000\n" in text
+    if not lost:
+        assert "threshold: 2000\n" in made.files[PLACES["agentv"]]
 
 
 def test_convert_of_a_folder_lists_its_script_and_what_the_new_place_adds(tmp_path: Path) -> None:
