@@ -321,11 +321,7 @@ def test_read_of_a_schema_that_contains_itself_ends(schema: Json) -> None:
     for media in ("application/json", MULTIPART):
         body = {"requestBody": {"content": {media: {"schema": form}}}}
         (message,) = lost(read({"/x": {"post": body}}, parts, unsafe=True))
-        assert message.removeprefix("POST /x: ") in (
-            "the required field a of the body has no example",
-            "the body has no example, and its schema contains itself",
-            "a reference that leads back to itself",
-        )
+        assert "has no example" in message or "leads back to itself" in message
     answer = {"200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/A"}}}}}
     draft = only(read({"/x": {"get": {"responses": answer}}}, parts))
     assert draft.formats is not None
@@ -364,27 +360,20 @@ def test_read_lists_a_flaw_with_its_operation_and_line(paths: str, message: str,
 
 
 def test_read_of_yaml_with_merge_keys() -> None:
-    text = """# yes
-openapi: 3.0.0
+    text = """openapi: 3.0.0
 servers: [{url: https://api.test}]
-x-common: &common
-  responses:
-    200: {description: fine}
+x-common: &common {responses: {200: {description: fine}}}
 paths:
   /users:
     get:
-      <<: *common
-      operationId: users
-  /users/{id}:
-    get:
       <<: [*common]
       parameters:
-        - {name: id, in: path, required: true}
+        - {name: id, in: header, required: true}
   /flow: {get: {<<: *common, operationId: flow, description: "{<<: no key}"}}
 """
     found = read_document(text)
-    assert [(draft.id, draft.line) for draft in found.drafts] == [("users", 9), ("flow", 17)]
-    assert [left.line for left in found.left_out] == [16]
+    assert [(draft.id, draft.line) for draft in found.drafts] == [("flow", 10)]
+    assert [left.line for left in found.left_out] == [9]
 
 
 # A document in several files.
