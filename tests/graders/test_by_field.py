@@ -3,28 +3,20 @@
 from typing import Any
 
 import pytest
-from cases import case, exactly
+from cases import case, exactly, graded
 
-from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_field import FieldAccuracy, GradedField, dates_in, number_in
-from baselinekit.graders.graders import grade, problems_of
-from baselinekit.model.evals import Case, GoodAnswer
+from baselinekit.graders.graders import problems_of
+from baselinekit.model.evals import GoodAnswer
 from baselinekit.model.grades import Grade, Grader
-from baselinekit.model.recipes import Observation
 from baselinekit.model.traces import TraceMessage
 
 LINES = [{"sku": "a", "amount": 1}, {"sku": "b", "amount": 2}]
 INVOICE = {"number": "INV-7", "date": "15-JAN-2025", "total": 1889, "lines": LINES}
 
 
-def case_with(how: FieldAccuracy, right: Any) -> Case:
-    grader = Grader("fields", "code", how)
-    return case(grader, wanted=GoodAnswer(messages=(TraceMessage("assistant", right),)))
-
-
 def judged(how: FieldAccuracy, output: Any, right: Any = INVOICE) -> Grade:
-    made = case_with(how, right)
-    return grade(made.graders[0], made, Observation(output, 0.1), GradeClients())
+    return graded(output, how, wanted=GoodAnswer(messages=(TraceMessage("assistant", right),)))
 
 
 def fields(*paths: str, **more: Any) -> FieldAccuracy:
@@ -123,8 +115,8 @@ AT = ("config", "fields", 0)
     ],
 )
 def test_field_accuracy_problems(how: FieldAccuracy, right: Any, at: Any, what: str) -> None:
-    made = case_with(how, right)
-    found = problems_of(made.graders[0], made)
+    made = case(wanted=GoodAnswer(messages=(TraceMessage("assistant", right),)))
+    found = problems_of(Grader("fields", "code", how), made)
     assert [(problem.at, what in problem.message) for problem in found] == [(at, True)]
 
 
@@ -132,4 +124,4 @@ def test_field_accuracy_without_messages_uses_the_expected_value() -> None:
     grader = Grader("fields", "code", fields("number"))
     made = case(grader, expected=exactly({"number": "INV-7"}))
     assert not list(problems_of(grader, made))
-    assert grade(grader, made, Observation({"number": "INV-7"}, 0.1), GradeClients()).outcome == "passed"
+    assert graded({"number": "INV-7"}, grader.method, made.expected).outcome == "passed"

@@ -9,10 +9,10 @@ from cases import case, graded
 from baselinekit.errors import Problem
 from baselinekit.graders.base import GradeClients, JudgeProgram, JudgeRun, JudgeStopped
 from baselinekit.graders.by_program import CodeJudge, ModelAccess, verdict_in
-from baselinekit.graders.graders import grade, problems_of
+from baselinekit.graders.graders import problems_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, PassRule
-from baselinekit.model.recipes import Observation, Usage
+from baselinekit.model.recipes import Usage
 from baselinekit.structs import replace
 from baselinekit.values.texts import no_mask
 
@@ -82,8 +82,7 @@ def test_a22_program_that_failed_is_an_error_with_its_last_words(
 
 
 def verdict(score: float, rule: PassRule, **more: Any) -> tuple[Any, ...]:
-    grader, printed = Grader("g", "code", JUDGE), json.dumps({"score": score, **more})
-    found = grade(grader, case(grader, pass_rule=rule), Observation("x", 0.1), printing(printed))
+    found = graded("x", JUDGE, clients=printing(json.dumps({"score": score, **more})), pass_rule=rule)
     return found.outcome, found.score, found.verdict, found.reason
 
 

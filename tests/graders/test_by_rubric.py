@@ -3,19 +3,20 @@
 from fractions import Fraction
 from typing import Any
 
+import cases
 import pytest
-from cases import RECIPE, judge
+from cases import judge
 from hypothesis import given, strategies as st
 
 from baselinekit.graders.by_template import RubricItem, RubricJudge, ScoreRange, read_rubric
-from baselinekit.graders.graders import grade
-from baselinekit.model.evals import Case, GoodAnswer
-from baselinekit.model.grades import Grade, Grader, PassRule
-from baselinekit.model.recipes import ModelQuestion, Observation
+from baselinekit.model.evals import GoodAnswer
+from baselinekit.model.grades import Grade, PassRule
+from baselinekit.model.recipes import ModelQuestion
 from baselinekit.schema import read_as
 
 FOUR = {"0": "Critical bugs", "3": "Minor bugs", "6": "Correct with minor issues", "9": "Fully correct"}
 TEXT = {"expected_outcome": "x"}
+WANTED = GoodAnswer(outcome="Explains quicksort")
 
 
 def item(**stated: Any) -> RubricItem:
@@ -25,11 +26,9 @@ def item(**stated: Any) -> RubricItem:
 
 
 def graded(items: list[Any], checks: Any, output: Any = "the answer", of: str | None = None) -> Grade:
-    grader = Grader("rubric", "model", RubricJudge(items, of=of))
-    wanted = GoodAnswer(outcome="Explains quicksort")
-    case = Case("c", RECIPE, (grader,), wanted=wanted, pass_rule=PassRule("mean"))
     clients = judge(lambda nonce, _: {"nonce": nonce, "checks": checks, "overall_reasoning": "so it is"})
-    return grade(grader, case, Observation(output, 0.1), clients)
+    judged, rule = RubricJudge(items, of=of), PassRule("mean")
+    return cases.graded(output, judged, None, clients, "model", wanted=WANTED, pass_rule=rule)
 
 
 def met(item_id: str, value: Any = True) -> dict[str, Any]:
@@ -193,15 +192,14 @@ def test_a41_a43_rubric_with_items_of_both_kinds_and_unknown_ids() -> None:
 
 def test_a40_rubric_question_names_every_item_by_its_id() -> None:
     questions: list[ModelQuestion] = []
-    grader = Grader("rubric", "model", RubricJudge([*THREE, BY_RANGE[0]], of="title"))
 
     def reply(nonce: str, question: ModelQuestion) -> Any:
         questions.append(question)
         return {"nonce": nonce, "checks": [*map(met, THREE_IDS), scored("a", 9)], "overall_reasoning": ""}
 
-    case = Case("c", RECIPE, (grader,), wanted=GoodAnswer(outcome="Explains quicksort"))
-    observation = Observation({"title": "It halves.", "body": "long"}, 0.1)
-    assert grade(grader, case, observation, judge(reply)).outcome == "passed"
+    how, output = RubricJudge([*THREE, BY_RANGE[0]], of="title"), {"title": "It halves.", "body": "long"}
+    found = cases.graded(output, how, None, judge(reply), "model", wanted=WANTED)
+    assert found.outcome == "passed"
     text = questions[0].messages[1].content
     for part in (
         "Explains quicksort",

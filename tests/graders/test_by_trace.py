@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from cases import case
+from cases import case, graded
 from hypothesis import given, strategies as st
 
-from baselinekit.graders.base import GradeClients, combine_grades
+from baselinekit.graders.base import combine_grades
 from baselinekit.graders.by_trace import (
     CostLimit,
     LatencyLimit,
@@ -15,7 +15,7 @@ from baselinekit.graders.by_trace import (
     WantedCall,
     in_order,
 )
-from baselinekit.graders.graders import grade, problems_of
+from baselinekit.graders.graders import problems_of
 from baselinekit.model.grades import Grade, Grader, Method, PassRule
 from baselinekit.model.recipes import Observation, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage
@@ -32,8 +32,7 @@ def observed(*calls: ToolCall) -> Observation:
 
 
 def judged(how: ToolTrajectory, observation: Observation, rule: PassRule | None = None) -> Grade:
-    grader = Grader("tools", "code", how)
-    return grade(grader, case(grader, pass_rule=rule or PassRule()), observation, GradeClients())
+    return graded(observation, how, pass_rule=rule or PassRule())
 
 
 def wanted(*calls: str | tuple[str, Any], **more: Any) -> list[WantedCall]:
@@ -169,8 +168,7 @@ def test_tool_trajectory_and_limit_problems(how: Any, key: tuple[str, ...], what
 def test_a50_limits_are_exact_and_unknown_usage_is_error(
     how: Method, usage: Usage, outcome: str, why: str
 ) -> None:
-    grader = Grader("limit", "code", how)
-    found = grade(grader, case(grader), Observation("text", 1.0, usage=usage), GradeClients())
+    found = graded(Observation("text", 1.0, usage=usage), how)
     assert (found.outcome, why in found.reason) == (outcome, True)
     assert found.score == {"passed": 1.0, "failed": 0.0, "error": None}[outcome]
     assert (found.code == "BK671") == (outcome == "error")

@@ -3,17 +3,17 @@
 from typing import Any
 
 import pytest
+from cases import case, graded
 
-from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_schema import JsonSchema
 from baselinekit.graders.by_text import Contains, ExactMatch, RegexMatch
-from baselinekit.graders.graders import grade, problems_of
+from baselinekit.graders.graders import problems_of
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.programs import CommandExecution, CommandInput
 from baselinekit.kinds.skill import SkillExecution
-from baselinekit.model.evals import Case, Expected
+from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grader, Method
-from baselinekit.model.recipes import HttpRequest, Observation, Recipe
+from baselinekit.model.recipes import HttpRequest, Recipe
 
 COMMAND = Recipe(CommandInput(["x"]), CommandExecution("command"))
 REQUEST = Recipe(HttpRequest(), HttpExecution("http"))
@@ -23,13 +23,8 @@ RAN: Any = {"exit_code": 1, "stdout": "bye\n", "stderr": "oh no"}
 RESPONSE: Any = {"status": 200, "headers": {"content-type": "text/plain"}, "body": BODY}
 
 
-def case(recipe: Recipe, expected: Expected | None) -> Case:
-    return Case("c", recipe, (), expected=expected)
-
-
 def judged(recipe: Recipe, output: Any, method: Method, expected: Expected | None = None) -> tuple[str, str]:
-    grader = Grader("g", "code", method)
-    found = grade(grader, case(recipe, expected), Observation(output, 0.1), GradeClients())
+    found = graded(output, method, expected, recipe=recipe)
     return found.outcome, found.reason
 
 
@@ -79,5 +74,5 @@ def test_reason_names_the_part_or_its_lack(recipe: Recipe, output: Any, method: 
     [(COMMAND, "sterr", "BK709"), (COMMAND, "stdout.items[0]", None), (REQUEST, "anything", None)],
 )
 def test_part_that_no_output_has_is_a_problem(recipe: Recipe, of: str, code: str | None) -> None:
-    found = problems_of(Grader("g", "code", Contains(all=["x"], of=of)), case(recipe, None))
+    found = problems_of(Grader("g", "code", Contains(all=["x"], of=of)), case(recipe=recipe))
     assert [(problem.code, problem.at) for problem in found] == ([(code, ("config", "of"))] if code else [])

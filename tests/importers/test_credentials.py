@@ -33,7 +33,7 @@ SENT_AS_DOCUMENTED: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     # by the public documentation of Okta, Supabase, OpenWeather, Cloudflare and Square
     ({"headers": {"Authorization": "SSWS 00QCjAl4"}}, [("API_TOKEN", "00QCjAl4")]),
     ({"headers": {"apikey": "eyJh"}}, [("APIKEY", "eyJh")]),
-    ({"endpoint": "/data/2.5/weather?q=London&appid=b6907d28"}, [("APPID", "b6907d28")]),
+    ({"endpoint": "/weather?q=London&appid=b69%2F07"}, [("APPID", "b69%2F07")]),
     ({"headers": {"X-Auth-Email": "a@b.c", "X-Auth-Key": "c2547eb7"}}, [("X_AUTH_KEY", "c2547eb7")]),
     ({"json": {"client_id": "sq0idp", "client_secret": "sq0csp-1"}}, [("CLIENT_SECRET", "sq0csp-1")]),
     # what people type: short ones, in every place of a body
