@@ -109,11 +109,9 @@ FOREIGN = {
 }
 MEANT = {
     "cases.json": '{"evalcase": []}',
-    "inputs.json": '{"id": "a", "inputs": "Hi"}',
     "testcases.json": '{"testCases": []}',
     "half.json": '{"evalcases": [',
     "empty.json": "{}",
-    "text.json": '"evalcases"',
     "odd.yaml": "name: x\nversion: 1\n",
 }
 

@@ -100,9 +100,8 @@ def test_e22_long_prompt_is_a_note(tmp_path: Path, more: str, message: str | Non
 
 
 OTHERS = """
-author category created_at created_by date depends_on deprecated kind labels language license model name
-outputs owner related reviewed revision scope short_description state style subtitle tags tested_with tools
-updated_by uuid variables
+author created_at created_by date labels name outputs revision scope short_description state style subtitle
+tags updated_by uuid variables
 """
 """Keys of other tools, some of which are spelt almost as a known key."""
 

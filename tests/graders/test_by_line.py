@@ -100,11 +100,8 @@ def test_e5_score_line_asks_again_only_if_retries_are_stated() -> None:
         (ScoreLine("  "), "a model grader without a rubric"),
         (ScoreLine("r", pass_threshold=1), "this cannot fail"),
         (DecisionLine("YES"), "a decision_line grader without a description"),
-        (SURGICAL, None),
-        (REFACTOR, None),
     ],
 )
-def test_e5_e12_score_line_and_decision_line_problems(method: Any, what: str | None) -> None:
+def test_e5_e12_score_line_and_decision_line_problems(method: Any, what: str) -> None:
     grader = Grader("g", "model", method)
-    messages = [problem.message.partition(":")[0] for problem in problems_of(grader, case(grader))]
-    assert messages == ([what] if what else [])
+    assert [problem.message.partition(":")[0] for problem in problems_of(grader, case(grader))] == [what]

@@ -202,10 +202,8 @@ def test_a40_rubric_question_names_every_item_by_its_id() -> None:
     assert found.outcome == "passed"
     text = questions[0].messages[1].content
     for part in (
-        "Explains quicksort",
         "- rubric-1: Mentions divide-and-conquer approach\n",
         "- a: (a whole number from 0 to 10)\n  - 0 to 2: Critical bugs\n",
-        "  - 9 to 10: Fully correct\n",
         '{"id": "complexity", "satisfied": <true or false>, "reasoning": "…"}',
         '{"id": "a", "score": <0 to 10>, "reasoning": "…"}',
         ">>>\nIt halves.\n<<<end of candidate_answer ",

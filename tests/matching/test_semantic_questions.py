@@ -72,18 +72,10 @@ def test_min_similarity_of_rule_decides_verdict() -> None:
         assert matcher.compare(Observation(SCARLET, 0.0), {question: (score, "")}).passed is passes
 
 
-@pytest.mark.parametrize(
-    ("expected", "actual", "note"),
-    [
-        ("it costs 5 euros", "the price is 6 euros", "the numbers differ: 5, 6"),
-        ("call find_user first", "first call find_users", "the identifiers differ: find_user, find_users"),
-        ("you may leave", "you may not leave", "one of them negates what the other affirms"),
-    ],
-)
-def test_embedding_differing_facts_fail_without_a_question(expected: str, actual: str, note: str) -> None:
-    comparison, rounds = settle(expected, actual, {"min_similarity": 0}, "embedding")
-    assert rounds == []
-    assert comparison.differences[0].note == note
+def test_embedding_differing_facts_fail_without_a_question() -> None:
+    rules = {"min_similarity": 0}
+    comparison, rounds = settle("it costs 5 euros", "the price is 6 euros", rules, "embedding")
+    assert (rounds, comparison.differences[0].note) == ([], "the numbers differ: 5, 6")
 
 
 @given(st.text(max_size=40), st.text(max_size=40), st.booleans())
@@ -139,12 +131,12 @@ def test_semantic_unordered_equal_rows_are_not_asked_about() -> None:
 
 def test_semantic_unordered_row_with_other_meaning_fails() -> None:
     rules = {"arrays": {"x": "unordered"}}
-    comparison, _ = settle({"x": [RED, SEA]}, {"x": [OCEANS, SUNRISE]}, rules)
-    assert not comparison.passed
-    comparison, _ = settle({"x": [RED, RED]}, {"x": [SCARLET, OCEANS]}, rules)
-    assert not comparison.passed, "each has a partner of its own"
-    comparison, _ = settle({"x": [RED]}, {"x": [SCARLET, SCARLET]}, rules)
-    assert not comparison.passed, "one too many"
+    for stored, came in (
+        ([RED, SEA], [OCEANS, SUNRISE]),
+        ([RED, RED], [SCARLET, OCEANS]),  # each has a partner of its own
+        ([RED], [SCARLET, SCARLET]),  # one too many
+    ):
+        assert not settle({"x": stored}, {"x": came}, rules)[0].passed
 
 
 def test_semantic_rows_with_other_id_are_not_asked_about() -> None:

@@ -343,28 +343,19 @@ def test_convert_of_a_credential_in_plain_text_does_not_copy_it(
     """A target of the configuration is written out in a file of cases."""
     stated = {"named": execution, "fixed": {"type": "mock", "response": "42"}}
     targets = Targets((configured_targets(stated, list),))
-    cases = "".join(
-        f"- {{id: {name}, expected_outcome: x, input: Why?, execution: {{target: {name}}}}}\n"
-        for name in stated
-    )
-    path = "evals/own.yaml"
+    path, case = "evals/own.yaml", "- {id: %s, expected_outcome: x, input: Why?, execution: {target: %s}}\n"
     if to == "cases":
-        write(tmp_path, path, f"evalcases:\n{cases}")
+        write(tmp_path, path, "evalcases:\n" + "".join(case % (name, name) for name in stated))
     else:
-        judged = {"graders": [{"type": "model", "config": {"method": "llm_judge"}}], "expected_outcome": "x"}
-        own, other = (
-            prompt_case(**judged, execution=target) | {"id": f"c{number}"}
-            for number, target in enumerate(stated.values())
-        )
-        path = cases_file(tmp_path, own, other | {"execution": {"type": "prompt"}})
+        own = prompt_case(graders=[LLM_JUDGE], expected_outcome="x", execution=execution)
+        path = cases_file(tmp_path, own, {**own, "id": "b", "execution": {"type": "prompt"}})
     made = convert_suite(path, CaseReader(str(tmp_path), targets=targets), FORMS[to], PLACES[to], TODAY)
     lost = next(line for line in lines(made) if "credential in plain text" in line)
     assert message in lost
     assert "under `variables:`" in lost
     assert made.count == 1
-    for text in (*made.files.values(), *lines(made)):
-        assert "letmein77" not in text
-        assert KEY not in text
+    shown = "".join((*made.files.values(), *lines(made)))
+    assert ("letmein77" in shown, KEY in shown) == (False, False)
     ((message, _),) = lost_between({"the question": f"{'x' * 45} {KEY}"}, {})
     assert "sk-proj" not in message  # half of a secret is not shown
 

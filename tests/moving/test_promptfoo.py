@@ -264,8 +264,7 @@ def test_read_of_files_of_all_kinds() -> None:
 
 MISTAKES = """\
 surprise: 1
-redteam: {}
-prompts: [file://make.js, "file://make.py:f", gone.txt, file://p.csv, 7, "Ask {{x}}"]
+prompts: ["file://make.py:f", gone.txt, file://p.csv, "Ask {{x}}"]
 providers:
 - file://p.js
 - {id: "openai:x", label: X, config: {tools: []}, env: {}}
@@ -293,18 +292,13 @@ tests:
   - {type: latency, threshold: "100"}
   - {type: contains, value: "{{gone}}"}
   - {type: llm-rubric, value: "ok?", provider: {text: {}}}
-  - {type: assert-set, threshold: 1.5, assert: [contains:a]}
   - {type: assert-set, threshold: 0.5, assert: [contains:a, javascript:1]}
   - equals:a
-scenarios: []
 """
 BESIDE = {
     "large.csv": f"x\n{'a' * 200_000}\n",
     "nested.yaml": "- file://nested.yaml\n",
-    "t.csv": (
-        "x,x,__weight,__expected,__threshold\n1,1,2,contains:a,high\n"
-        '"2\n3",1,,contains:a,,more\n4,1,,javascript:1,\n'
-    ),
+    "t.csv": 'x,x,__expected,__threshold\n1,1,contains:a,high\n"2\n3",1,contains:a,,more\n4,1,javascript:1\n',
     "t.jsonl": '{"vars": {"x": "1"}, "assert": ["contains:a\u2028"]}\n\n{"assert": ["javascript:1"]}\n',
     "broken.yaml": "- a\n- [\n",
 }
@@ -312,47 +306,41 @@ BESIDE = {
 
 LEFT_OUT = [
     ":1 `surprise`",
-    ":2 `redteam`",
-    ":3 'make.js' is a program",
-    ":3 'make.py:f' is a program",
-    ":3 there is no file 'gone.txt'",
-    ":3 the table of prompts 'p.csv'",
-    ":3 a prompt that is no text",
-    ":5 the provider 'file://p.js' is a program or an address of its own",
-    ":6 `env` of the provider 'X'",
-    ":6 `tools` of the provider 'X'",
-    ":7 a provider without an id",
-    ":9 `asert` of the default test",
-    ":10 `threshold` of the default test: expected a number above 0, up to 1, found -1 (integer)",
-    ":11 `transform` of the default test",
-    ":12 `javascript` has no counterpart",
-    ":12 an assertion without a type",
-    ":14 't.js' is a program",
-    ":15 the address 'https://docs.google.com/x'",
-    ":18 broken.yaml:3:1 cannot be read: not valid YAML: did not find expected node content",
-    ":19 large.csv:2 cannot be read: field larger than field limit (131072)",
-    ":21 a test: expected a mapping, found 7 (integer)",
-    ":22 the variable 'x' is computed by 'v.py'",
-    ":23 `assertScoringFunction` of a test",
-    ":23 `assert` of a test: expected a list, found a mapping",
-    ":23 `vars` of a test: expected a mapping or a string, found 7 (integer)",
-    ":23 the prompt 'prompt-6': {{x}} has no value",
-    ":25 `provider` of a test",
-    ":27 `transform` of `contains`",
-    ":28 `threshold` of `latency`: expected a number, found '100' (string)",
-    ":29 `contains`: {{gone}} has no value",
-    ":30 `llm-rubric` whose provider has no id",
-    ":31 `threshold` of `assert-set`: expected a number above 0, up to 1, found 1.5 (number)",
-    ":32 `javascript` has no counterpart",
-    ":32 an assert-set of which a part does not carry over",
-    ":34 `scenarios`",
+    ":2 'make.py:f' is a program",
+    ":2 there is no file 'gone.txt'",
+    ":2 the table of prompts 'p.csv'",
+    ":4 the provider 'file://p.js' is a program or an address of its own",
+    ":5 `env` of the provider 'X'",
+    ":5 `tools` of the provider 'X'",
+    ":6 a provider without an id",
+    ":8 `asert` of the default test",
+    ":9 `threshold` of the default test: expected a number above 0, up to 1, found -1 (integer)",
+    ":10 `transform` of the default test",
+    ":11 `javascript` has no counterpart",
+    ":11 an assertion without a type",
+    ":13 't.js' is a program",
+    ":14 the address 'https://docs.google.com/x'",
+    ":17 broken.yaml:3:1 cannot be read: not valid YAML: did not find expected node content",
+    ":18 large.csv:2 cannot be read: field larger than field limit (131072)",
+    ":20 a test: expected a mapping, found 7 (integer)",
+    ":21 the variable 'x' is computed by 'v.py'",
+    ":22 `assertScoringFunction` of a test",
+    ":22 `assert` of a test: expected a list, found a mapping",
+    ":22 `vars` of a test: expected a mapping or a string, found 7 (integer)",
+    ":22 the prompt 'prompt-4': {{x}} has no value",
+    ":24 `provider` of a test",
+    ":26 `transform` of `contains`",
+    ":27 `threshold` of `latency`: expected a number, found '100' (string)",
+    ":28 `contains`: {{gone}} has no value",
+    ":29 `llm-rubric` whose provider has no id",
+    ":30 `javascript` has no counterpart",
+    ":30 an assert-set of which a part does not carry over",
     "nested.yaml:1 a test: expected a mapping, found 'file://nested.yaml' (string)",
-    "t.csv:1 the column '__weight'",
     "t.csv:1 the column '__threshold'",
     "t.csv:4 ['more'] in no column",
     "t.csv:5 `javascript` has no counterpart",
     "t.csv:5 a test without an assertion that carries over",
-    "t.jsonl:3 the prompt 'prompt-6': {{x}} has no value",
+    "t.jsonl:3 the prompt 'prompt-4': {{x}} has no value",
 ]
 
 
