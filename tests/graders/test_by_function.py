@@ -101,25 +101,23 @@ def test_h2_h24_function_output_problems(method: FunctionOutput, value: Any, mes
 DOUBLE = {"function_name": "f", "test_cases": [{"input": [3], "output": 6}, {"input": [0], "output": 0}]}
 SQUARE = {"test_cases": [{"input": [3], "output": 9}, {"input": [2], "output": 4}]}
 HALVE = {"function_name": "half", "test_cases": [{"input": [4], "output": 2}]}
-FUNCTIONS: dict[str, tuple[str, Any, str, int | None]] = {
-    "square": ("def f(n): return n * n", lambda n: n * n, "passed", 1),
-    "half": ("def half(n): return n // 2", lambda n: n // 2, "passed", 2),
-    "add three": ("def f(n): return n + 3", lambda n: n + 3, "failed", None),
-    "no program": ("I cannot do that.", None, "failed", None),
-}
+FUNCTIONS: list[tuple[str, Any, int | None]] = [
+    ("def f(n): return n * n", lambda n: n * n, 1),
+    ("def half(n): return n // 2", lambda n: n // 2, 2),
+    ("def f(n): return n + 3", lambda n: n + 3, None),
+]
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_h3_function_that_fits_an_alternative_passes_and_names_it(name: str) -> None:
-    code, function, outcome, alternative = FUNCTIONS[name]
-
+@pytest.mark.parametrize(("code", "function", "alternative"), FUNCTIONS)
+def test_h3_function_that_fits_an_alternative_passes_and_names_it(
+    code: str, function: Any, alternative: int | None
+) -> None:
     def run(method: FunctionOutput, code: str) -> SandboxResult:
         return SandboxResult(tuple(CallResult(function(*call.args)) for call in method.test_cases))
 
     expected = exactly(DOUBLE, SQUARE, HALVE, type="functional")
-    method, problems = FUNCTION_OUTPUT.derive_config(expected, False)
-    assert not problems
+    method, _ = FUNCTION_OUTPUT.derive_config(expected, False)
     found = graded(code, method, expected, GradeClients(run=run, regex_budget=RegexBudget))
-    assert (found.outcome, found.details.get("alternative")) == (outcome, alternative)
-    if name == "add three":
-        assert found.reason == "1 of 2 calls passed; call 1 gave 3, not 0"
+    assert found.outcome == ("passed" if alternative else "failed")
+    assert found.details.get("alternative") == alternative
+    assert found.reason == ("" if alternative else "1 of 2 calls passed; call 1 gave 3, not 0")

@@ -3,8 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 import yaml
@@ -12,10 +11,11 @@ import yaml
 from baselinekit.commands.importing import importer_of
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.importers.drafts import ImportChoices, ImportedFile, LeftOut, SourceText
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Json
 from baselinekit.moving import vcr
 from baselinekit.moving.conversion import read_draft
 from baselinekit.moving.reading import EvalFiles
+from baselinekit.values.places import places, with_values
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 
@@ -191,23 +191,6 @@ FILES: dict[str, tuple[Json, Callable[[str], object]]] = {
 }
 
 
-def places(value: Json, path: Path = ()) -> Iterator[Path]:
-    """Every place below the root."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in items:
-        yield (*path, key)
-        yield from places(item, (*path, key))
-
-
-def with_value(document: Json, path: Path, value: Json) -> Json:
-    changed: Any = json.loads(json.dumps(document))  # a part that occurs twice is changed in one place
-    parent = changed
-    for step in path[:-1]:
-        parent = parent[step]
-    parent[path[-1]] = value
-    return changed
-
-
 def ends_well(read: Callable[[str], object], document: Json, label: object) -> None:
     try:
         read(json.dumps(document, indent=1))
@@ -223,10 +206,10 @@ def test_read_with_any_value_at_any_place_ends_in_a_list_or_an_error(form: str) 
     """A sixth of all changes, each place and each value among them; BASELINEKIT_THOROUGH=1 makes all."""
     document, read = FILES[form]
     read(json.dumps(document))
-    for place, path in enumerate(places(document)):
+    for place, (path, _) in enumerate(places(document)):
         for number, value in enumerate(ONE_OF_A_KIND):
             if THOROUGH or (place + number) % 6 == 0:
-                ends_well(read, with_value(document, path, value), (path, value))
+                ends_well(read, with_values(document, {path: value}), (path, value))
 
 
 ODD_TEXTS = ["", "\0", "\u2028", "&x ", "!!python/object:a.B ", "<<: *x\n", "- ", "'", "[", ":", "*x"]

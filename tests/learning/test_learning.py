@@ -15,7 +15,7 @@ from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.values.paths import render
-from baselinekit.values.places import with_values
+from baselinekit.values.places import places, with_values
 
 U = [str(uuid.UUID(int=n, version=4)) for n in range(1, 9)]
 
@@ -138,15 +138,6 @@ def shaken(value: Any, dice: random.Random) -> Any:
     return value
 
 
-def singles(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Arrays of one element, which a rule has to keep from describing all."""
-    children = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    )
-    below = [found for key, item in children for found in singles(item, (*path, key))]
-    return [path, *below] if isinstance(value, list) and len(value) == 1 else below
-
-
 def meet(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
     """One lies in the other, or they are rows of one array: where a row is another now, a comparison may set
     its neighbour beside it."""
@@ -169,7 +160,8 @@ def test_learn_places_accepts_every_replay(first: Any, seed: int, times: int) ->
     outputs = [first, *({"steady": 1, "x": shaken(first["x"], dice)} for _ in range(times - 1))]
     found = lesson(*outputs)
     stored = with_values(escape_value(first), found.placeholders)
-    rules = Rules(arrays={render(path): "ordered" for path in singles(stored)})
+    singles = [path for path, held in places(stored) if isinstance(held, list) and len(held) == 1]
+    rules = Rules(arrays={render(path): "ordered" for path in singles})  # one element describes no others
     known = Baseline(
         "b", Recipe(None, SkillExecution("skill", "x")), baseline=Known(output=stored), comparison=rules
     )

@@ -114,14 +114,6 @@ def test_ignore_rule_matches_key_of_the_answer_only() -> None:
         assert differences(stored, {"status": 200, "body": {"a": 1, "etag": 5}}, ignore_fields=[path]) == []
 
 
-def test_stale_rule_report_suggests_path_in_body() -> None:
-    found = ruled.compare(
-        {"status": 200, "body": {"users": []}}, ACTUAL, {"ignore_fields": ["$.users"]}, "http"
-    )
-    (report,) = (report for report in found.reports if report.kind == "stale")
-    assert "did you mean 'body.users'?" in report.message
-
-
 def test_default_tolerance_does_not_apply_to_status() -> None:
     stored = {"status": 200, "body": {"n": 5}}
     wide = {"*": {"abs": 1000}}

@@ -59,14 +59,6 @@ def test_read_of_cassette_states_json_form_and_body() -> None:
     assert inputs["put-text"]["body"] == "plain body"
 
 
-def test_read_of_cassette_makes_credentials_variables() -> None:
-    found = cassette("secrets.yaml").imported
-    written = json.dumps([draft.current for draft in found.drafts])
-    for secret in ("hunter2", "s3cr3t", "c2lnbmF0", "ABCD1234"):
-        assert secret not in written
-    assert sorted(found.secrets) == ["API_KEY", "API_TOKEN", "PASSWORD", "SESSION"]
-
-
 def test_read_of_cassette_lists_requests_that_cannot_be_sent_again() -> None:
     found = cassette("binary.yaml").imported
     assert [(left.line, left.message.partition("8765")[2]) for left in found.left_out] == [
