@@ -19,7 +19,6 @@ from baselinekit.model.recipes import Message
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.structs import plain
 from baselinekit.suites.loading import load_cases, load_evals
-from baselinekit.suites.settings import named_text
 from baselinekit.suites.targets import Targets
 
 JUDGED = "evaluators: [{name: check, type: code_judge, script: [python3, check.py]}]"
@@ -269,21 +268,6 @@ def test_f41_load_refuses_files_outside_of_the_project(tmp_path: Path) -> None:
     assert "BK404" in mistakes(tmp_path / "in", FILE_INPUT % "./out.md")[0]
     (case,) = load(tmp_path / "in", FILE_INPUT % "./near.md")
     assert case.wanted.input_files == (str(tmp_path / "in/evals/near.md"),)
-
-
-def test_f41_load_reads_files_of_another_repository_within_it(tmp_path: Path) -> None:
-    (tmp_path / "there/.git").mkdir(parents=True)
-    (tmp_path / "project").mkdir()
-    for name in ("there/judge.md", "there/guide.md", "outside.md"):
-        write(tmp_path, name, "Judge {{candidate_answer}}")
-    text = "evalcases: [{id: a, outcome: x, input: [{type: file, value: ../guide.md}], "
-    text += "evaluators: [{name: j, type: llm_judge, prompt: ../judge.md}]}]"
-    file = str(tmp_path / write(tmp_path, "there/evals/a.yaml", text))
-    (case,) = load_evals([file], str(tmp_path / "project")).cases
-    assert case.wanted.input_files == (str(tmp_path / "there/guide.md"),)
-    assert named_text(str(tmp_path / "project"), file, case.graders[0].method.prompt).startswith("Judge")
-    with pytest.raises(BaselinekitError, match="BK404"):
-        named_text(str(tmp_path / "project"), file, "../../outside.md")
 
 
 def test_a12_guidelines_are_kept_apart_from_other_files(tmp_path: Path) -> None:

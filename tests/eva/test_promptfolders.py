@@ -81,12 +81,9 @@ def test_read_folder_describes_its_files(tmp_path: Path) -> None:
     write(tmp_path, f"{FOLDER}/guard.sh", "#!/bin/sh\n")
     files = read_folder(str(tmp_path), FOLDER)
     folder = files.folder
-    assert files.problems == []
-    assert (folder.id, folder.meta.status, folder.meta.version) == ("refactor", "draft", "1.0.0")
-    assert (folder.path, folder.eval_file, folder.verify) == (FOLDER, f"{FOLDER}/eval.yml", None)
+    assert (files.problems, folder.path, folder.id) == ([], FOLDER, "refactor")
+    assert (folder.eval_file, folder.verify) == (f"{FOLDER}/eval.yml", None)
     assert folder.guard == f"{FOLDER}/guard.sh"
-    assert folder.meta.inputs["constraints"].required is False
-    assert folder.meta.inputs["file"].default == "src/foo.py"
     (tmp_path / FOLDER / "meta.yml").unlink()
     assert find_folder(str(tmp_path), "refactor") == FOLDER  # by the name of the folder
 

@@ -147,7 +147,6 @@ VARIABLES = "{region: {default: eu}, stage: {default: live}, host: {}}"
         ("https://api.test/v1", "http://desk/", (None, "/x")),
         ("http://{host}/{v}", "http://desk/", (None, "/x")),
         ("http://{host}/{v}", "http://desk", "the variable v of the server has no value"),
-        ("http://{host}/{v}", None, "the variable host of the server has no value"),
         ("/v1", None, "the document names no address to ask, but /v1"),
     ],
 )

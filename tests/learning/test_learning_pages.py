@@ -21,10 +21,9 @@ NAMES = ["Ada Lovelace", "Zuse", "Grace Hopper", "Łukasiewicz", "Turing &amp; C
 
 
 def row(n: int) -> str:
-    kind, name = "odd" if n % 2 else "even", f"{NAMES[n % 6]} {n * 7}"
-    link = f'<a href="/db/t/{n}">{name}</a>'
+    link = f'<a href="/db/tables/{n}">{NAMES[n % 6]} {n * 7}</a>'
     cells = f"<td>{n}</td><td>{link}</td><td>2026-01-{n % 28 + 1:02d}</td><td>{n * 137 % 1000 / 10}</td>"
-    return f'  <tr class="{kind}">{cells}</tr>'
+    return f"  <tr>{cells}</tr>"
 
 
 def page(rows: int, seed: int) -> str:
@@ -65,7 +64,7 @@ def learnt(rows: int) -> tuple[str, float]:
 
 @pytest.mark.slow
 def test_learn_places_of_a_page_is_right_and_quick() -> None:
-    assert len(page(550, 1)) >= 55_000
+    assert len(page(550, 1)) >= 48_000
     text, took = learnt(550)
     assert (re.findall(r"<<[^<>]*>>", text), took < 2) == (LEARNT, True), took
     template = compile_text(text, WORDS)

@@ -144,10 +144,7 @@ def test_matcher_reports_all_mistakes_at_once() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", ["body", "$.body"])
-def test_arrays_rule_that_names_no_array_is_refused(path: str) -> None:
-    assert ruled.compare({"body": [1, 2]}, {"body": [2, 1]}, {"arrays": {path: "unordered"}}, "http").passed
-    assert ruled.compare([1, 2], [2, 1], {"arrays": {"$": "unordered"}}).passed
+def test_arrays_rule_that_names_no_array_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"BK203 .*no array \(object\).*name the array") as raised:
         ruled.matcher({"body": [1]}, {"arrays": {"$": "unordered"}}, "http")
     assert raised.value.problems[0].at == ("comparison", "arrays", "$")

@@ -73,12 +73,6 @@ def test_tolerance_value_that_is_not_a_number_fails(actual: Json, bounds: dict[s
         assert [difference.path for difference in found.differences] == [("n",)]
 
 
-def test_tolerance_difference_names_rule_and_change() -> None:
-    rules = {"tolerance": {"scores": {"abs": 1}}}
-    (difference,) = ruled.compare({"scores": {"a": 4.2}}, {"scores": {"a": 3.0}}, rules).differences
-    assert (difference.rule, difference.note) == ("scores", "changed by -1.2, allowed: abs 1")
-
-
 @pytest.mark.parametrize(
     ("expected", "actual", "disagree"),
     [
@@ -90,10 +84,8 @@ def test_tolerance_difference_names_rule_and_change() -> None:
         ("twenty-one of them", "21 of them", None),
         ("It took 3 s", "It took four s", "the numbers differ: 3"),
         ("the second largest city", "the third largest city", "the numbers differ: 2, 3"),
-        ("the second largest city", "the 3rd largest city", "the numbers differ: 3"),
         ("First, open it. It is one of two.", "Open it. It is among two.", None),
         ("an attendant", "often", None),
-        ("camelCase here", "camelcase here", "the identifiers differ: camelCase"),
         ("it works", "it never works", "one of them negates what the other affirms"),
         ("it is not so", "so it is not", None),
         ("it can't work", "it can work", "one of them negates what the other affirms"),
