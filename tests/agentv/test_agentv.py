@@ -127,7 +127,6 @@ def test_a3_expected_output_becomes_messages(
     ("text", "words"),
     [
         ("evalcases: []", "BK780 yaml:1:12: expected a list of cases, found an empty list"),
-        (f"{JUDGED}\n", "BK780 yaml:1:1: an eval file without cases"),
         ("id: a\noutcome: x\ninput: y\n", "BK780 yaml:1:1: an eval file without cases"),
         ("evalcases: []\ntest_cases: []", "unknown key 'test_cases': a key of a file of test cases: split"),
     ],

@@ -109,7 +109,6 @@ def test_e1_e2_e4_e10_x8_every_mistake_of_a_prompt_folder_is_reported(tmp_path: 
             "triggering: {should_match: [tidy this], should_not_match: [Tidy  this]}",
             "1:60: this query should match and should not match: it is in both lists: keep it in one of them",
         ),
-        ("triggering: {shoud_match: [a]}", "1:14: unknown key 'shoud_match': did you mean 'should_match'?"),
         (CASE + "test_cases: []", "5:13: this could be the eval file of a prompt (by 'cases') and a file of"),
         (CASE + "---\n" + CASE, "6:1: an eval file of a prompt is one mapping, in a file of its own"),
         (f"- {CASE}".replace("\n", "\n  "), "1:3: an eval file of a prompt is one mapping"),

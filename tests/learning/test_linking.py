@@ -56,14 +56,8 @@ NUMBER, TEXT = "<<any_integer as id>>", "<<any_nonempty_string as order_id>>"
         ),
         (
             [("id", "body.id", 7)],
-            {"id": 7, "self": "/orders/7", "count": 7, "v": "/v7/x", "items": [{"order": 7, "n": 7}]},
-            {
-                "id": NUMBER,
-                "self": f"/orders/{NUMBER}",
-                "count": 7,
-                "v": "/v7/x",
-                "items": [{"order": 7, "n": 7}],
-            },
+            {"id": 7, "self": "/orders/7", "v": "/v7/x", "items": [{"order": 7, "n": 7}]},
+            {"id": NUMBER, "self": f"/orders/{NUMBER}", "v": "/v7/x", "items": [{"order": 7, "n": 7}]},
         ),
         (
             [("order_id", "body.id", "a3f2")],

@@ -96,14 +96,6 @@ def test_compare_changed_rows_are_one_difference_each() -> None:
     ]  # fmt: skip
 
 
-def test_compare_changed_rows_are_paired_by_likely_key() -> None:
-    before = [{"id": n, "v": n} for n in range(300)]
-    after = [{"id": n, "v": n + 1000} for n in range(10, 300)]
-    found = ruled.shown(ruled.compare(before, after))
-    assert found[:10] == [[f"[{n}]", "missing"] for n in range(10)]
-    assert found[10:] == [[f"[{n}].v", "value"] for n in range(290)]
-
-
 def test_compare_renamed_row_is_paired_by_email() -> None:
     before = [{"name": name, "email": f"{name}@x", "n": 1} for name in ("ada", "grace", "alan")]
     after = [row | ({"name": "grace b."} if row["name"] == "grace" else {}) for row in before]

@@ -85,8 +85,6 @@ STORED = {
         ["users.*.id", "total", "date.x", "headers.date"],
         ["body.users.*.id", "body.total", "headers.date"],
         ["$.body.users[*].id", "$.body.total", "$.headers.date"],
-        ["**.id", "**.total", "**.date"],
-        ["users", "total", "headers"],
         ["body", "headers"],
     ],
 )

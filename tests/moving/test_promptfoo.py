@@ -168,7 +168,6 @@ SHORT = [
     ("similar:cosine(0.8):hi", {"type": "similar:cosine", "value": "hi", "threshold": 0.8}),
     ("trajectory:tool-used:search", {"type": "trajectory:tool-used", "value": "search"}),
     ("latency(1000)", {"type": "latency", "threshold": 1000.0}),
-    ("note:paris", {"type": "equals", "value": "note:paris"}),
     ("well-known", {"type": "equals", "value": "well-known"}),
     ("context-recall:0.8", {"type": "context-recall", "value": "0.8"}),
     ("Contains:paris", {"type": "equals", "value": "Contains:paris"}),
@@ -278,7 +277,7 @@ tests:
 - vars: {x: "1"}
   provider: {label: y}
   assert:
-  - {type: latency, threshold: "100"}
+  - {type: latency, threshold: "100", transform: output.x}
   - {type: contains, value: "{{gone}}"}
   - {type: llm-rubric, value: "ok?", provider: {text: {}}}
   - {type: assert-set, threshold: 0.5, assert: [contains:a, javascript:1]}
@@ -317,6 +316,7 @@ LEFT_OUT = [
     ":21 `vars` of a test: expected a mapping or a string, found 7 (integer)",
     ":21 the prompt 'prompt-4': {{x}} has no value",
     ":23 `provider` of a test",
+    ":25 `transform` of `latency`",
     ":25 `threshold` of `latency`: expected a number, found '100' (string)",
     ":26 `contains`: {{gone}} has no value",
     ":27 `llm-rubric` whose provider has no id",
