@@ -13,10 +13,6 @@ def block(code: str, info: str = "python", bar: str = TICKS, indent: str = "") -
     return "\n".join(indent + line if line else line for line in lines) + "\n"
 
 
-def returning(value: str) -> str:
-    return f"def f(n):\n    return {value}\n"
-
-
 DOC = 'def f(n):\n    """Square.\n\n    ```\n    f(2)\n    ```\n    """\n    return n * n\n'
 DOC_AT_MARGIN = 'TEXT = """\n```\nf(2)\n```\n"""\ndef f(n):\n    return n * n\n'
 DOCTEST = 'def f(n):\n    """\n    >>> f(2)\n    4\n    """\n    return n * n\n'
@@ -57,7 +53,7 @@ REPLIES: list[tuple[str, str, object]] = [
     # several blocks of Python
     ("a helper first", f"{block(HELPER)}\nand\n{block(HELPED)}", 9),
     ("a helper last", f"{block(HELPED)}\nand\n{block(HELPER)}", 9),
-    ("imports after", f"{block(returning('int(math.pow(n, 2))'))}\nWith\n{block('import math')}", 9),
+    ("imports after", f"{block(F.replace('n * n', 'int(math.pow(n, 2))'))}\nWith\n{block('import math')}", 9),
     ("an example after", f"{block(F)}\n{block('print(f(3))')}", 9),
     ("an example that fails", f"{block(F)}\nNot so:\n{block('f(None)')}", 9),
     ("an example that asks", f"{block(F)}\n{block('n = int(input())' + chr(10) + 'print(f(n))')}", 9),

@@ -3,13 +3,12 @@
 from typing import Any
 
 import pytest
-from cases import case, graded
+from cases import case, graded, judge
 
-from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_line import DecisionLine, ScoreLine
 from baselinekit.graders.graders import problems_of
 from baselinekit.model.grades import Classified, Grade, Grader
-from baselinekit.model.recipes import Answer, ModelQuestion, Usage
+from baselinekit.model.recipes import ModelQuestion, Usage
 
 DIFF = "<diff>\n-a\n+b\n</diff>"
 SURGICAL = ScoreLine("Score the diff for surgical-ness, 1-5.", model="m")
@@ -27,14 +26,12 @@ class Judge:
     def __init__(self, *replies: str):
         self.replies, self.questions = [*replies], list[str]()
 
-    def ask(self, question: ModelQuestion) -> Answer:
+    def reply(self, nonce: str, question: ModelQuestion) -> str:
         self.questions.append(question.messages[-1].content)
-        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
-        return Answer(reply, usage=Usage(10, 5))
+        return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
 
     def grade(self, method: Any, output: Any = DIFF) -> Grade:
-        clients = GradeClients(ask=self.ask, mask=lambda text: text.replace("s3cret", "***"))
-        return graded(output, method, clients=clients, kind="model")
+        return graded(output, method, clients=judge(self.reply), kind="model")
 
 
 @pytest.mark.parametrize(

@@ -126,12 +126,7 @@ def test_a31_template_without_the_answer_gets_it_at_its_end() -> None:
 
 @pytest.mark.parametrize(
     ("text", "is_file"),
-    [
-        ("./judges/depth.md", True),
-        ("Is it polite?", False),
-        ("Does it say yes and/or no?", False),
-        ("Read README.md\nand judge.", False),
-    ],
+    [("./judges/depth.md", True), ("Is it polite?", False), ("Does it say yes and/or no?", False)],
 )
 def test_a30_prompt_that_looks_like_a_path_names_a_file(text: str, is_file: bool) -> None:
     assert names_file(text) is is_file

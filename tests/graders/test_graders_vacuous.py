@@ -27,10 +27,6 @@ def judge(**scoring: Any) -> ModelJudge:
     return ModelJudge("is it right?", scoring=Scoring(**scoring))
 
 
-def scaled(**scale: Any) -> HumanRating:
-    return HumanRating(rating_scale=RatingScale(**scale))
-
-
 @pytest.mark.parametrize(
     ("method", "expected", "what"),
     [
@@ -45,7 +41,7 @@ def scaled(**scale: Any) -> HumanRating:
         (judge(type="categorical", categories=["a", "b"], passing=["b", "a"]), None, "this cannot fail"),
         (ModelJudge([]), None, "a model grader without a rubric"),
         (ModelJudge([Criterion("a", "x"), Criterion("a", "y")]), None, "two criteria are called a"),
-        (scaled(threshold=1), None, "this cannot fail"),
+        (HumanRating(rating_scale=RatingScale(threshold=1)), None, "this cannot fail"),
     ],
 )
 def test_grader_that_cannot_fail_is_a_problem(method: Method, expected: Any, what: str) -> None:

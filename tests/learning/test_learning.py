@@ -34,7 +34,6 @@ def refused(found: LearntPlaces) -> dict[str, str]:
 
 VARIES: list[tuple[list[Any], dict[str, str]]] = [
     ([{"id": U[0], "n": 1}, {"id": U[1], "n": 1}], {"id": "<<any_uuid(4)>>"}),
-    ([{"a": {"b": [1, 5]}}, {"a": {"b": [1, 7]}}], {"a.b[1]": "<<any_integer(0)>>"}),
     ([{"a": None}, {"a": U[0]}, {"a": U[1]}], {"a": "<<any_uuid(4)|null>>"}),
     # every row, although the second one happened to agree with itself
     (

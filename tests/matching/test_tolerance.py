@@ -42,7 +42,6 @@ def test_within_compares_the_digits(expected: Any, actual: Any, bounds: dict[str
         (4.2, 3.8, {"min_delta": -0.3}, "changed by -0.4, allowed: min_delta -0.3"),
         (1, 10**30, {"max_delta": 0}, "changed by +1.00000000000e+30, allowed: max_delta 0"),
         (1, Decimal("1e999999999"), {"abs": 1}, "changed by +Infinity, allowed: abs 1"),
-        (0, Decimal("1e-30"), {"abs": 0}, "changed by +1e-30, allowed: abs 0"),
     ],
 )
 def test_describe_change_names_change_and_bounds(
@@ -80,7 +79,6 @@ def test_tolerance_value_that_is_not_a_number_fails(actual: Json, bounds: dict[s
         ("It took 1.5 s", "It took 1.50 s", "the numbers differ: 1.5, 1.50"),
         ("a 10% rise", "a 10 rise", "the numbers differ: 10, 10%"),
         ("It took 3 s", "It took three s", None),
-        ("Three took 4 s", "3 took Four s", None),
         ("twenty-one of them", "21 of them", None),
         ("It took 3 s", "It took four s", "the numbers differ: 3"),
         ("the second largest city", "the third largest city", "the numbers differ: 2, 3"),

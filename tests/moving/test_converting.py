@@ -222,11 +222,6 @@ def agentv_case(**more: Json) -> dict[str, Json]:
     return {"id": "a", "expected_outcome": "It says b.", "input": "Why?", **more}
 
 
-def agentv_file(root: Path, *cases: dict[str, Json]) -> str:
-    write(root, "evals/av.yaml", json.dumps({"dataset": "av", "evalcases": list(cases)}))
-    return "evals/av.yaml"
-
-
 JUDGES: dict[str, Json] = yaml.safe_load("""
 plain: {name: llm_judge, type: llm_judge}
 prompt: {name: depth, type: llm_judge, prompt: "Is {{candidate_answer}} deep?", weight: 2}
@@ -284,7 +279,8 @@ def test_convert_of_agentv_there_and_back_is_the_same(
             made |= {"expected_output": reference} if reference is not None else {}
             made |= {"execution": {"evaluators": [JUDGES[name] for name in judges]}} if judges else {}
             cases.append(made)
-        there = convert(root, agentv_file(root, *cases), "cases")
+        write(root, "evals/av.yaml", json.dumps({"dataset": "av", "evalcases": cases}))
+        there = convert(root, "evals/av.yaml", "cases")
         assert (there.count, lines(there)) == (len(cases), [])
         files = "evals/av.yaml", put(root, there)
         recipes = [[case.recipe for case in load_cases([file], folder, PROGRAM)] for file in files]
