@@ -44,6 +44,7 @@ NO_VERDICT = [
     ('{"score": 1}\nDone.', "printed no JSON"),
     ('{"score": 1, "score": 0}', "printed no JSON"),
     ('{"score": 1e999}', "printed the score 1E+999"),
+    ('{"hits": []}', "printed no score"),
     ('{"score": true}', "printed the score true"),
     ('{"score": 1.0000001}', "printed the score 1.0000001"),
     (b'{"score": 1, "reasoning": "\xff"}', "printed what is not UTF-8 text"),

@@ -75,6 +75,7 @@ def test_a40_rubric_item_problems(items: Any, at: Any, message: str) -> None:
         {"0": "a", "5": " "},
         [],
         [((0, 3), "a"), ((6, 10), "b")],
+        [((0, 10), "a"), ((4, 5), "b")],
         [((6, 10), "a"), ((5, 0), "b")],
     ],
 )
@@ -129,7 +130,7 @@ def test_a41_rubric_score_is_the_share_of_the_satisfied_weights(
     [
         [],
         [met("rubric-1"), met("complexity"), met("complexity", False)],
-        [met("rubric-1", "yes"), met("complexity")],
+        [met("rubric-1", 1), met("complexity")],
         [scored("rubric-1", 10)],
         None,
     ],

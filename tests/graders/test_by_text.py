@@ -24,6 +24,7 @@ PATIENT = GradeClients(regex_budget=RegexBudget)
         ("a\rb", "a\nb", {}, False),  # a lone CR is no line end
         ("OLLEH", "olleh", {"case_sensitive": False}, True),
         ('Here:\n```json\n{"a": 1}\n```\n', {"a": 1}, {}, True),
+        ({"a": True}, {"a": 1}, {}, False),
         ({"a": 1}, '{"a": 1}', {}, False),
     ],
 )

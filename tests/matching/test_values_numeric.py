@@ -32,8 +32,11 @@ CASES: list[tuple[str, Json, Json, dict[str, Any], bool]] = [
      {"ignore_values": ["t.*"], "tolerance": {"$.t[?(@.m == @.k)].n": {"abs": 1}}}, True),
     ("what both select is left out", {"t": [1, 2]}, {"t": [9, 2, "y"]}, {"ignore_fields": ["$.t[0]"]}, True),
     ("in any order", ROW, [7, "cpu", 0.93], {"arrays": {"$": "unordered"}}, True),
+    ("null for the array", ROW, None, {}, False),
+    ("in any order, a number less", ROW, ["cpu", 7, "x"], {"arrays": {"$": "unordered"}}, False),
     ("in any order, one more", ROW, [7, "cpu", 0.93, 1], {"arrays": {"$": "unordered"}}, False),
     ("in any order, further ones allowed", ROW, [7, "cpu", 1, 0.93], {"arrays": {"$": "subset"}}, True),
+    ("by a key, a row less", [{"k": "a", "n": 1}, {"k": "b", "n": 2}], [{"k": "b", "n": 2}], BY_K, False),
     ("by a key", [{"k": "a", "n": 1}], [{"k": "b", "n": 9}, {"k": "a", "n": 1}], BY_K, False),
 ]  # fmt: skip
 

@@ -121,6 +121,7 @@ JUDGED: list[tuple[dict[str, Json], str, str]] = [
     ({"type": "word-count", "value": {"min": 2}}, "a b", "a"),
     ({"type": "latency", "threshold": 1000}, "1.0", "1.1"),
     ({"type": "assert-set", "threshold": 0.5, "assert": [IS, {"type": "contains", "value": "b"}]}, "a", "c"),
+    ({"type": "assert-set", "weight": 2, "assert": [IS, {"type": "equals", "value": "ab"}]}, "ab", "a"),
 ]
 
 
