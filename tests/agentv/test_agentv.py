@@ -19,6 +19,7 @@ from baselinekit.model.recipes import Message
 from baselinekit.model.traces import ToolCall, TraceMessage
 from baselinekit.structs import plain
 from baselinekit.suites.loading import load_cases, load_evals
+from baselinekit.suites.settings import named_text
 from baselinekit.suites.targets import Targets
 
 JUDGED = "evaluators: [{name: check, type: code_judge, script: [python3, check.py]}]"
@@ -267,6 +268,16 @@ def test_f41_load_refuses_files_outside_of_the_project(tmp_path: Path) -> None:
     assert "BK404" in mistakes(tmp_path / "in", FILE_INPUT % "./out.md")[0]
     (case,) = load(tmp_path / "in", FILE_INPUT % "./near.md")
     assert case.wanted.input_files == (str(tmp_path / "in/evals/near.md"),)
+
+
+def test_f41_text_named_in_another_repository_is_read_within_it(tmp_path: Path) -> None:
+    (tmp_path / "there/.git").mkdir(parents=True)
+    for name in ("there/judge.md", "outside.md"):
+        write(tmp_path, name, "Judge")
+    root, file = str(tmp_path / "project"), str(tmp_path / "there/evals/a.yaml")
+    assert named_text(root, file, "../judge.md") == "Judge"
+    with pytest.raises(BaselinekitError, match="BK404"):
+        named_text(root, file, "../../outside.md")
 
 
 def test_a12_guidelines_are_kept_apart_from_other_files(tmp_path: Path) -> None:

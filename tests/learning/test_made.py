@@ -30,7 +30,6 @@ CASES: list[Case] = [
     ("search", {"q": "x"}, 200, {"items": [{"id": U1}, {"id": U2}], "total": 2}, set()),
     ("json-rpc", {"id": U1, "method": "x"}, 200, {"id": U1, "result": {"chain": "0x1"}}, set()),
     ("with a sent id", {"a": 1}, 200, {"ok": True, "request_id": "req_9sd8F7gh2KLm3x"}, {"request_id"}),
-    ("upload", {"a": 1}, 202, {"location": f"/uploads/{U1}"}, {"location"}),
 ]
 
 

@@ -15,7 +15,6 @@ REQUIRED: list[Row] = [
     ("u.*.id", BOTH, ["u[1].id"]),
     ("$.u[*].id", BOTH, ["u[1].id"]),
     ("$.u[:1].id", BOTH, []),
-    ("$.u[-1].id", BOTH, ["u[1].id"]),
     ("$.u[?(@.x == 2)].id", BOTH, ["u[1].id"]),
     ("$.u[?(@.x == 2)].id.n", FIRST, ["u[0].id.n"]),
     ("$.u[*]['id','x']", BOTH, ["u[1].id"]),
