@@ -457,8 +457,8 @@ def all_headers(response: Response) -> dict[str, str]:
 
 # The cookies of one recipe: later steps send back what an answer sets, to the same port of its host, and of
 # the subdomains for which `Domain=` shares it. No cookie outlives the recipe (F50). The jar of the standard
-# library and of httpx fails on broken cookies and writes about it to the terminal, sends a cookie to every port
-# of its host, and lets the host 10.0.0.1 set one for 11.0.0.1.
+# library and of httpx fails on broken cookies and writes about it to the terminal, sends a cookie to every
+# port of its host, and lets the host 10.0.0.1 set one for 11.0.0.1.
 
 _SECONDS = lazy_pattern(r"-?[0-9]{1,12}")
 _UNSHARED = lazy_pattern(r"[^.]+|(?:ac|co|com|edu|gob|gov|mil|ne|net|or|org)\.[a-z]{2}|[0-9.]+|.*:.*")

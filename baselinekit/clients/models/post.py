@@ -97,7 +97,7 @@ class Lane:
     """Shared by all threads that ask the same model. `places`: a question holds one, its waits between tries
     included, so that a model that turns questions away gets fewer of them."""
 
-    def __init__(self, at_once: int, per_minute: int | None, world: World):
+    def __init__(self, at_once: int, per_minute: float | None, world: World):
         self._world = world
         self._lock = threading.Lock()
         self.places = threading.Semaphore(at_once)
