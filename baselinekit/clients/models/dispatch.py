@@ -57,21 +57,18 @@ def form_of(name: str, model: Model) -> post.Form:
         return FORMS[kind]
     from importlib import metadata  # importing it takes longer than everything else here
 
-    form_name = str(model.form)
-    entry_points = {point.name: point for point in metadata.entry_points(group=GROUP)}
-    hint = "correct that package"
-    try:
-        form = entry_points[form_name].load()
-        if isinstance(form, post.Form):
-            return form
-        message = f"the entry point {form_name!r} does not name a Form"
-    except KeyError:
-        hint = f"install the package that provides it (entry point of {GROUP})"
-        hint = suggest(form_name, entry_points) or hint
-        message = f"the model {name!r} has a form that no installed package provides: {form_name!r}"
-    except Exception as error:  # a third-party package
-        message = f"the form {form_name!r} cannot be loaded: {type(error).__name__}: {error}"
-    raise InvalidInput(Problem("BK604", message, hint, at=("models", name, "form")))
+    at, form_name, form = ("models", name, "form"), str(model.form), None
+    for point in metadata.entry_points(group=GROUP, name=form_name):
+        try:
+            form = point.load()
+        except Exception as error:  # a third-party package
+            message = f"the form {form_name!r} cannot be loaded: {type(error).__name__}: {error}"
+            raise InvalidInput(Problem("BK604", message, "correct that package", at=at)) from None
+    if isinstance(form, post.Form):
+        return form
+    message = f"no installed package provides the form {form_name!r} of the model {name!r}"
+    hint = f"install the one with an entry point of {GROUP} that names such a Form"
+    raise InvalidInput(Problem("BK604", message, hint, at=at))
 
 
 def with_model_settings(ask: ModelQuestion, model: Model) -> ModelQuestion:
