@@ -14,7 +14,7 @@ from baselinekit import __version__
 from baselinekit.cli import entry, screen
 from baselinekit.cli.entry import Now, Sleep
 from baselinekit.cli.options import InOrder, project_parameters
-from baselinekit.errors import BaselinekitError, find_interrupt
+from baselinekit.errors import BaselinekitError, find_interrupt, suggest
 
 COMMANDS = {
     "init": ("init.init", "Set up a project: write a configuration to fill in."),
@@ -47,6 +47,9 @@ class Commands(InOrder, click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
+            if not (name.startswith("-") or ctx.resilient_parsing):
+                near = suggest(name, COMMANDS)
+                ctx.fail(f"there is no command {name!r}" + (f": {near}" if near else ""))
             return None
         path, summary = COMMANDS[name]
         command: click.Command = entry.import_named(path)

@@ -276,7 +276,7 @@ def test_commands_proposed_by_a_run_of_evals_work(evals: Console) -> None:
     assert renewed == ["baselinekit run --id known"]
     try_all(evals, renewed)
     again = evals.run("baselinekit refresh evals/regression/known.yaml").stderr
-    assert "baselinekit run --id known, or refresh --replay" in again
+    assert "baselinekit compare or run, or refresh --replay" in again
 
 
 def test_later_keys_of_agentv_are_replaced_by_options_that_run_has() -> None:
