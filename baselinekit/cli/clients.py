@@ -158,7 +158,7 @@ class LazyModels:
         self.resume = resume
         self.about = about
         self._clients = clients
-        self.part = 0, 1
+        self.processes = 1
         self._lock = threading.Lock()
         self._journal: AnswerJournal | None = None
         self._models: Any = None
@@ -239,7 +239,7 @@ class LazyModels:
                 trust=project.trust,
                 verify=True if verify is None else verify,
             )
-            self._models = Models(project.models, self.limits, world, *self.part)
+            self._models = Models(project.models, self.limits, world, self.processes)
         return self._models
 
     @property

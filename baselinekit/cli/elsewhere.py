@@ -135,8 +135,8 @@ class GrantedModels(LazyModels):
 
     def begin(self, grant: Grant) -> None:
         self._grant = grant
-        if self.part != (grant.number, grant.of):  # those that files were checked with have all of the shares
-            self.part, self._models, self._source = (grant.number, grant.of), None, None
+        if self.processes != grant.of:  # those that files were checked with have all of the shares
+            self.processes, self._models, self._source = grant.of, None, None
         if self._models is not None:
             self._models.grant(grant.spent, grant.limits)
 

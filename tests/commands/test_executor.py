@@ -43,13 +43,12 @@ class Questions:
 
 
 class Workers:
-    """Each item takes one call. `losing`: how often a worker is lost with an item; `failing`: what fails;
-    `shares`: only so many workers may ask."""
+    """Each item takes one call. `losing`: how often a worker is lost with an item; `failing`: what fails."""
 
     threads = 1
 
-    def __init__(self, count: int, losing: dict[int, int], failing: set[int], shares: int = 9):
-        self.count, self.losing, self.failing, self.shares = count, Counter(losing), failing, shares
+    def __init__(self, count: int, losing: dict[int, int], failing: set[int]):
+        self.count, self.losing, self.failing = count, Counter(losing), failing
         self.judged: Counter[int] = Counter()
 
     def call(self, worker: int, method: str, *arguments: Any) -> ChunkDone[Judged] | int:
@@ -63,8 +62,6 @@ class Workers:
             left = grant.limits.get("calls", Decimal(99)) - grant.spent.calls - calls
             if grant.ends_at_failure and failures:
                 judged.append(None)
-            elif grant.number >= self.shares:
-                judged.append((item, "BK621"))
             elif left <= 0:
                 judged.append((item, "BK620"))
             else:
