@@ -114,7 +114,7 @@ class ManyOptions:
     """Options for several requests that are captured at once."""
 
     dry_run: bool = cli.flag(help="Show what would be asked, and write nothing.")
-    write_config: bool = cli.flag(help="Put the shared base_url into baselinekit.yaml, and declare secrets.")
+    write_config: bool = cli.flag(help="Declare secrets in baselinekit.yaml, from the environment.")
     allow: bool = cli.flag(help="Add their hosts to baselinekit.yaml: CI may send requests there too.")
     jobs: int = cli.jobs_option("How many requests may be under way at once.", default=8)
 
