@@ -13,7 +13,6 @@ from importlib import import_module
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from baselinekit.cli import screen
 from baselinekit.cli.entry import Now, Sleep, clock, sleep
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.commands.context import RunContext, Stop
@@ -80,16 +79,16 @@ def real_context() -> Iterator[RunContext]:
 
 @contextmanager
 def with_progress(context: RunContext, action: str) -> Iterator[RunContext]:
-    """The context with a progress bar on standard error; without one if `action` is empty."""
-    with ExitStack() as bars:
+    """The context with a line of progress on standard error; without one if `action` is empty."""
+    with ExitStack() as lines:
 
         def begin(total: int) -> Callable[[Outcome], None]:
             if not sys.stderr.isatty():
                 return lambda outcome: None
             from baselinekit.cli.drawing import show_progress
 
-            bars.close()  # one bar at a time: the newer one
-            return bars.enter_context(show_progress(total, sys.stderr, action, screen.chosen_color()))
+            lines.close()  # one at a time: the newer one
+            return lines.enter_context(show_progress(total, sys.stderr, action))
 
         yield replace(context, advance=begin) if action else context
 
@@ -324,7 +323,7 @@ def with_models(context: RunContext, project: Project, recording: RecordingOptio
 
 @contextmanager
 def asking(project: Project, recording: RecordingOptions = CHECKS, action: str = "") -> Iterator[RunContext]:
-    """The real clients with the models of the project; with a progress bar if there is an `action`."""
+    """The real clients with the models of the project; with a line of progress if there is an `action`."""
     with real_context() as context, with_progress(context, action) as context:
         yield with_models(context, project, recording)
 

@@ -2,12 +2,12 @@
 are imported when there is one."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from baselinekit.errors import WITHOUT_VARIABLE
 from baselinekit.escape import escape_ci_commands, escape_controls, one_line
-from baselinekit.model.grades import FAULTS, Outcome
+from baselinekit.model.grades import FAULTS
 from baselinekit.model.results import Report, Result
 from baselinekit.report import wording
 from baselinekit.report.values import cut_line, short
@@ -23,7 +23,6 @@ _MOST_WITH_CODE = 5
 _SHOWN_WITH_CODE = 3
 _MOST_NAMES = 6
 _MOST_FAILURES = 20
-_BARS = (40, 20, 10, 0)
 
 
 def format_failures(
@@ -169,22 +168,3 @@ def format_results(results: Sequence[Result], style: Style) -> str:
         line = f"{word}  {one_line(result.id):<{widest}}  {duration:>7}  {place}"
         lines.append(f"{line}   {usage}" if usage else line)
     return format_lines(lines)
-
-
-def format_progress(
-    activity: str, total: int, tally: Mapping[Outcome, int], seconds: float, style: Style, cells: str
-) -> str:
-    """Format the line of a progress bar. It leaves the last column free, since some terminals begin a new
-    line with it; if there is too little room, the bar is shorter, or there are only the counts."""
-    done = sum(tally.values())
-    minutes, second = divmod(round(seconds / done * max(total - done, 0)) if done else 0, 60)
-    left = f"{minutes // 60}:{minutes % 60:02}:{second:02}" if minutes >= 60 else f"{minutes}:{second:02}"
-    others = (wording.count_outcome(word, number) for word, number in tally.items() if word != "passed")
-    facts = [f"{done:,}/{total:,}", style.paint(", ".join(others), "red"), left if done else "-:--"]
-    for length in _BARS:
-        full = length * min(done, total) // total
-        bar = style.paint(cells[0] * full, "cyan") + style.paint(cells[1] * (length - full), "dim")
-        line = " ".join(filter(None, (activity if length else "", bar, *facts)))
-        if width(line) < style.width:
-            return line
-    return facts[0] if len(facts[0]) < style.width else ""
