@@ -171,7 +171,6 @@ def run_suite(
         queue = Queue(project, clock())
         outside = build_outside(project, context.clients, queue, save)
         with closing(models):
-            models.go_on()
             report = run_cases(
                 project,
                 suite,
