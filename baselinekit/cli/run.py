@@ -279,9 +279,6 @@ def _document(plan: Planned) -> dict[str, Any]:
     }
 
 
-_PLANS = (".yaml", ".yml")
-
-
 @dataclass
 class GateOptions:
     """Judge RESULTS, the files that `run -o x.json` or `compare -o x.json` wrote; - is standard input.
@@ -302,7 +299,7 @@ class GateOptions:
     allow_regressions: tuple[str, ...] = cli.several(
         type=click.Choice(ALLOWABLE), help="Let rates cover failing regressions this critical; repeatable."
     )
-    named_plans: tuple[str, ...] = cli.several(
+    plans: tuple[str, ...] = cli.several(
         "--phase", "--trigger", "FILE", help="A plan: the eval steps of a phase, or an eval_trigger."
     )
     phase_id: str | None = cli.option("ID", help="{phase_id} in the path of a report [the id of the run].")
@@ -319,14 +316,6 @@ class GateOptions:
     verbose: bool = cli.flag("-v", "--verbose", help="Also print every case that did not pass.")
     recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
     project: cli.ProjectOptions = cli.project_options()
-
-    @property
-    def plans(self) -> list[str]:
-        return [*self.named_plans, *(path for path in self.results if path.lower().endswith(_PLANS))]
-
-    @property
-    def files(self) -> list[str]:
-        return [path for path in self.results if path not in self.plans]
 
 
 _FORMS = {".json": shown.format_gates_json, ".md": shown.format_gates_markdown}
@@ -346,9 +335,9 @@ def gate(options: GateOptions) -> int:
     stated = [gate for plan in plans for gate in load_gates(plan, project.root)]
     gates = [_narrowed(gating.with_thresholds(gate, least), options) for gate in stated]
     notes: list[str] = []
-    if options.files:
+    if options.results:
         cli.refuse_without_effect("a gate of RESULTS", "attempts", "jobs", "resume")
-        report = mask_report(_load_report(options.files), project.redactor)
+        report = mask_report(_load_report(options.results), project.redactor)
         gates = gates or [_narrowed(_gate_of_report(report, options.preset, least), options)]
         judged = [gating.judge(gate, report, options.partial) for gate in gates]
     elif gates:
@@ -364,7 +353,7 @@ def gate(options: GateOptions) -> int:
     finally:
         _print_gates(project, options, judged, notes)
     screen.say(*(f"not recorded: {text}" for text in lost), err=True)
-    codes = [one.decision if one.report.interrupted and options.files else one.exit_code for one in judged]
+    codes = [one.decision if one.report.interrupted and options.results else one.exit_code for one in judged]
     code = worst_exit_code([*codes, 3 if lost else 0])
     # an unmet gate is notified even if it does not block, if its trigger wants that
     unmet = [one for one in judged if one.state != "met"]
@@ -508,6 +497,6 @@ def _print_gates(
         screen.line(f"{style.paint('warning', 'yellow')}: {states}; it does not block")
     else:
         screen.line(f"{style.paint('go on', 'green')}: {count_noun(len(judged), 'gate')} met")
-    has_run, from_here = not options.files, cli.path_from_here(project)
-    files = [path for path in options.files if path != "-"]
+    has_run, from_here = not options.results, cli.path_from_here(project)
+    files = [path for path in options.results if path != "-"]
     out.next_commands(next_commands.after_gate(judged, cli.repeat_command(), has_run, files, from_here))
