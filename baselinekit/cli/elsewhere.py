@@ -261,6 +261,8 @@ def on_cluster(
     folders += filter(os.path.isdir, outside)
     tops = {repository_of(root, path) for path in filter(os.path.isfile, outside)}
 
+    configuration = {} if project.config_file else {str(operator.config): b"version: 1\n"}
+
     @cache
     def files() -> tuple[bytes, frozenset[str]]:
         sent = {folder: [folder] for folder in folders}
@@ -268,7 +270,7 @@ def on_cluster(
         sent |= {root: listed_files(Git(execute, root)) or [root]}
         sent |= {"/": [*_files_of_settings(project, order), *filter(os.path.isfile, named)]}
         roots = {os.path.join(top, ".git"): None for top in tops}  # marks the root of its repository there
-        return pack(sent, {project.cwd: None, **roots, **stated, **_stated_configuration(job, order)})
+        return pack(sent, {project.cwd: None, **roots, **stated, **configuration})
 
     def seal(chunk: Chunk[Any], grant: Grant) -> Sealed:
         if not environment.seen:
@@ -294,7 +296,6 @@ def order_to_send(job: Job) -> Order:
         operator,
         environ=environment_to_send(project, operator),
         config=path(project.config_file or CONFIG_NAME, project.root),
-        config_from=None,
         targets=path(operator.targets),
     )
     offline = recording.offline and path(operator_path(project, recording.offline))
@@ -338,16 +339,3 @@ def _files_of_settings(project: Project, order: Order) -> list[str]:
     named = [name for name in (http.verify, http.cert) if isinstance(name, str)]
     named = [os.path.normpath(os.path.join(project.root, name)) for name in named]
     return [str(order.operator.config), *_targets_files(project, order.operator), *named]
-
-
-def _stated_configuration(job: Job, order: Order) -> dict[str, bytes]:
-    """The configuration of the run, where that is not what its file contains now."""
-    project = job.models.project
-    if project.config_file is None:
-        return {str(order.operator.config): b"version: 1\n"}
-    if project.operator.config_from is None:
-        return {}
-    git = Git(job.context.clients.execute, project.root)
-    tree = git.tree(git.commit(str(project.operator.config_from), "--config-from"))
-    content = git.contents({project.config_file: tree[project.config_file]})
-    return {str(order.operator.config): content[project.config_file]}
