@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from baselinekit.cli.remotefiles import RemoteFiles
     from baselinekit.commands.project import Operator, Project
     from baselinekit.commands.selection import Selection
-    from baselinekit.model.baselines import Baseline
     from baselinekit.model.recipes import Record
     from baselinekit.model.results import Typed
     from baselinekit.model.values import Json
@@ -260,29 +259,6 @@ def _typed() -> list[tuple[click.Parameter, Any]]:
     return typed
 
 
-# What the shell offers. Files that cannot be read offer nothing.
-
-
-def complete_ids(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    return [baseline.id for baseline in _baselines() if baseline.id.startswith(incomplete)]
-
-
-def complete_tags(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    tags = sorted({tag for baseline in _baselines() for tag in baseline.metadata.tags})
-    return [tag for tag in tags if tag.startswith(incomplete) and tag.isprintable()]
-
-
-def _baselines() -> list[Baseline]:
-    """The baselines, without installing the redactor or printing notes."""
-    from baselinekit.commands.loading import load
-    from baselinekit.commands.project import open_project
-
-    try:
-        return load(open_project(operator_of(ProjectOptions())), ())
-    except (BaselinekitError, OSError):
-        return []
-
-
 @dataclass
 class ProjectOptions:
     """Where the project is, and the operator's settings for it."""
@@ -344,8 +320,8 @@ class SelectionOptions:
     """Which baselines are selected."""
 
     expression: str | None = option("-k", "EXPR", help='Words of id, name, tag: "users or slow".')
-    ids: tuple[str, ...] = several("--id", "GLOB", shell_complete=complete_ids, help="Only these.")
-    tags: tuple[str, ...] = several("--tag", shell_complete=complete_tags, help="With one of these tags.")
+    ids: tuple[str, ...] = several("--id", "GLOB", help="Only these.")
+    tags: tuple[str, ...] = several("--tag", help="With one of these tags.")
     exclude_tags: tuple[str, ...] = several("--exclude-tag", help="Leave out those with one of these tags.")
 
     @property

@@ -56,9 +56,7 @@ class ReportOptions:
     """
 
     results: tuple[str, ...] = cli.argument(nargs=-1, metavar="[RESULTS]...", type=click.Path())
-    ids: tuple[str, ...] = cli.several(
-        "--id", "GLOB", shell_complete=cli.complete_ids, help="Of earlier runs: everything about these."
-    )
+    ids: tuple[str, ...] = cli.several("--id", "GLOB", help="Of earlier runs: everything about these.")
     last: int | None = cli.count("N", help="Of earlier runs: only the last N.")
     imported: tuple[str, ...] = cli.several("--import", "FILE", help="Keep a result file as an earlier run.")
     different: tuple[str, ...] = cli.several(
