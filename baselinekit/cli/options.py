@@ -349,7 +349,9 @@ class WhereOptions:
         "N", most=256, default=1, envvar="BASELINEKIT_PROCESSES", help="Work in N processes, on more cores."
     )
     dask: str | None = option(
-        "ADDRESS", excludes=("processes",), help="Work on a Dask cluster; local:4: four workers here."
+        "ADDRESS",
+        excludes=("processes", "config_from"),
+        help="Work on a Dask cluster; local:4: four workers here.",
     )
 
 
@@ -535,22 +537,15 @@ def command_line(project: Project) -> str:
 
 
 def typed_command() -> Typed:
-    """What was typed for this command, as far as a following one repeats it. Readers of a CI job's report are
-    in the top folder of another clone, which may not have the commit of --config-from."""
-    from baselinekit.clients.trust import in_ci
+    """What was typed for this command, as far as a following one repeats it. Readers of a CI job's report may
+    not have the commit of --config-from."""
     from baselinekit.model.results import Typed
-    from baselinekit.store.project import nearest_config
 
-    place = place_of_reader()
-    operator = [*typed_options({*SENDING} - ({"config_from"} if in_ci(os.environ) else set()), place)]
-    config = None if place is str or "--config" in operator else nearest_config(os.getcwd())
-    if config is not None and os.path.dirname(name := place(os.path.relpath(config))):
-        operator += ["--config", name]
     return Typed(
-        operator=tuple(operator),
-        asking=tuple(typed_options(("cache", "offline", "target", "targets"), place)),
+        operator=tuple(typed_options({*SENDING} - {"config_from"})),
+        asking=tuple(typed_options(("cache", "offline", "target", "targets"))),
         selection=tuple(typed_options([field.name for field in fields(SelectionOptions)])),
-        paths=tuple(map(place, _typed_arguments())),
+        paths=tuple(_typed_arguments()),
         narrowed=any(parameter.name in ("last_failed", "changed_since") for parameter, _ in _typed()),
     )
 
@@ -566,15 +561,6 @@ def folder_in_repository(root: str) -> str:
     return "" if folder == root else os.path.relpath(root, folder).replace(os.sep, "/")
 
 
-def place_of_reader() -> Callable[[str], str]:
-    """A function that names a path as the reader of a command does: in CI from the top folder of the
-    repository, else as it is (`str`)."""
-    from baselinekit.clients.trust import in_ci
-
-    folder = folder_in_repository(os.getcwd()) if in_ci(os.environ) else ""
-    return (lambda path: os.path.normpath(os.path.join(folder, path))) if folder else str
-
-
 def repeat_command(*more: str, without: Collection[str] = ()) -> list[str]:
     """The words of this command once more, with further options and without those of these fields."""
     name = click.get_current_context().command_path.split()[1:]
@@ -582,12 +568,9 @@ def repeat_command(*more: str, without: Collection[str] = ()) -> list[str]:
     return [*name, *_typed_arguments(), *typed_options(repeated), *more]
 
 
-_PATHS = ("config", "env_files", "targets", "offline")
-
-
-def typed_options(names: Collection[str], place: Callable[[str], str] = str) -> Iterator[str]:
-    """The options of these fields with their values, and with paths as `place` names them. Of a secret only
-    the name is repeated: its value comes from the environment, or from the user."""
+def typed_options(names: Collection[str]) -> Iterator[str]:
+    """The options of these fields with their values. Of a secret only the name is repeated: its value comes
+    from the environment, or from the user."""
     for parameter, value in _typed():
         if parameter.name not in names or not isinstance(parameter, click.Option):
             continue
@@ -595,14 +578,8 @@ def typed_options(names: Collection[str], place: Callable[[str], str] = str) -> 
             yield (parameter.opts if value else parameter.secondary_opts)[0]
             continue
         for one in value if isinstance(value, tuple) else (value,):
-            name, equals, path = str(one).rpartition("=")
             yield parameter.opts[0]
-            if parameter.name == "secrets":
-                yield one.partition("=")[0]
-            elif parameter.name == "variable_files":
-                yield f"{name}{equals}{place(path)}"
-            else:
-                yield place(one) if parameter.name in _PATHS else str(one)
+            yield one.partition("=")[0] if parameter.name == "secrets" else str(one)
 
 
 def _typed_arguments() -> Iterator[str]:
