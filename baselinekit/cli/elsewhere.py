@@ -147,15 +147,14 @@ class GrantedModels(LazyModels):
 
     def added_to_done(self, done: ChunkDone[Any]) -> ChunkDone[Any]:
         """Add what was spent under the grant, and the answers to store since the last call."""
-        with self._lock:
-            answers, self._answers = self._answers, []
+        answers, self._answers[:] = tuple(self._answers), ()
         spent = None if self.spent is None else added_usage(self.spent, self._grant.spent, -1)
-        return replace(done, spent=spent, answers=tuple(answers))
+        return replace(done, spent=spent, answers=answers)
 
     @cached_property
     def shelves(self) -> "dict[Mode, Shelf]":
         shelves = super().shelves
-        return {mode: CollectingShelf(mode, shelf, self._collect) for mode, shelf in shelves.items()}
+        return {mode: CollectingShelf(mode, shelf, self._answers) for mode, shelf in shelves.items()}
 
     def _create_journal(self) -> Any:
         from baselinekit.store.journal import AnswerJournal, name_of
@@ -163,30 +162,19 @@ class GrantedModels(LazyModels):
         name = name_of("answers", self.about)
         return AnswerJournal(self.project.root, name, bool(self.resume), read_only=True)
 
-    def _collect(self, answer: NewAnswer) -> None:
-        with self._lock:
-            self._answers.append(answer)
-
 
 class CollectingShelf:
-    """A shelf that finds stored answers, and passes on new ones instead of storing them."""
+    """A shelf that finds stored answers, and collects new ones instead of storing them."""
 
-    def __init__(self, mode: "Mode", shelf: "Shelf", collect: Callable[[NewAnswer], None]):
-        self._where, self._shelf, self._collect = mode, shelf, collect
-        self._new_records: dict[tuple[str, str], Json] = {}
-        self.every, self.names, self.name = shelf.every, shelf.names, shelf.name
-
-    def find(self, model: str, key: str) -> Json:
-        """The record; new ones of this worker may not have been written yet."""
-        return self._new_records.get((model, key)) or self._shelf.find(model, key)
+    def __init__(self, mode: "Mode", shelf: "Shelf", answers: list[NewAnswer]):
+        self._where, self._answers = mode, answers
+        self.find, self.every, self.names, self.name = shelf.find, shelf.every, shelf.names, shelf.name
 
     def keep(self, model: str, key: str, record: Json) -> None:
-        self._new_records[model, key] = record
-        self._collect(NewAnswer(self._where, model, key, record))
+        self._answers.append(NewAnswer(self._where, model, key, record))
 
     def drop(self, model: str, name: str) -> None:
-        self._new_records.pop((model, name), None)
-        self._collect(NewAnswer(self._where, model, name))
+        self._answers.append(NewAnswer(self._where, model, name))
 
 
 # In the process of the command.
