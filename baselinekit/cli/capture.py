@@ -24,7 +24,6 @@ from baselinekit.learning.templating import with_names
 from baselinekit.learning.varying import MOST_VALUES, UnlearnablePlace, Volatile
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Edit, Json
-from baselinekit.report.differences import shorten_pair
 from baselinekit.report.next_commands import check_commands, rule_commands
 from baselinekit.report.wording import first_of
 from baselinekit.secrets.variables import names_in
@@ -60,15 +59,12 @@ def describe_captured(captured: capturing.Captured) -> Iterator[str]:
 
 
 def describe_learnt(learnt: Iterable[tuple[Volatile, Place | None]]) -> Iterator[str]:
-    """Each path with its new placeholder and the place in the file; the reason, and values seen there. Of a
-    long text only the surroundings of its placeholders are shown."""
+    """Each path with its new placeholder and the place in the file; the reason, and values seen there."""
     lines = []
     for volatile, source in learnt:
         rows = f" in {len(volatile.places)} rows" if len(volatile.places) > 1 else ""
         place = f"   {source.file}:{source.line}" if source else ""
-        text, value = volatile.proposal.text, volatile.values[0]
-        if len(text) > _LONGEST_TEMPLATE and isinstance(value, str):
-            text, _ = shorten_pair(text, value)
+        text = mask_and_clip(volatile.proposal.text, _LONGEST_TEMPLATE, no_mask, counted=False)
         lines.append(f"  {render(volatile.path)}{rows}  {text}{place}")
         values = ", ".join(map(_short, volatile.values[:MOST_VALUES]))
         lines.append(f"    {volatile.proposal.reason}: {values}")
@@ -427,14 +423,12 @@ def capture_files(options: recipes.DraftOptions) -> int:
 def capture_options(
     storing: StoringOptions, group: str | None, id_is_chosen: bool = False
 ) -> capturing.CaptureOptions:
+    allowed = {name: value for name, value in vars(storing).items() if name.startswith("allow_")}
     return capturing.CaptureOptions(
+        **allowed,
         placeholders=cli.parse_pairs("--placeholder", storing.placeholders, "PATH=TEXT"),
         version=storing.version,
         group=group,
-        allow_error_status=storing.allow_error_status,
-        allow_empty=storing.allow_empty,
-        allow_failing=storing.allow_failing,
-        allow_secrets=storing.allow_secrets,
         repeat=storing.repeat,
         id_is_chosen=id_is_chosen,
         exact=storing.exact,
@@ -455,11 +449,8 @@ class Kinds(click.Group):
         return [name for name in self.commands if name != FILES]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and is_curl(args[0].split(" ")[0]):
-            from baselinekit.importers.shell import split_words
-
-            line = split_words(args[0]) if " " in args[0] else [args[0]]
-            args = ["curl", *line[1:], *args[1:]]
+        if args and is_curl(args[0]):
+            args = ["curl", *args[1:]]
         elif args and args[0] not in (*self.list_commands(ctx), "-h", "--help"):
             word = args[-1] if args[0].startswith("-") else args[0]
             is_request = "://" in word or (word.isalpha() and word.isupper())

@@ -25,7 +25,6 @@ from baselinekit.cli.entry import clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 
 if TYPE_CHECKING:
-    from baselinekit.cli.remotefiles import RemoteFiles
     from baselinekit.commands.project import Operator, Project
     from baselinekit.commands.selection import Selection
     from baselinekit.model.recipes import Record
@@ -426,7 +425,7 @@ def project_of(
     """Open the project of these options; from now on its secrets are masked in all output. `offline`: use
     only files of git repositories that were fetched before. `targets`: the file of named targets for eval
     files; `target`: the one to ask."""
-    from baselinekit.cli import screen
+    from baselinekit.cli.remotefiles import RemoteFiles
     from baselinekit.commands.project import open_project
     from baselinekit.store.project import CONFIG_NAME, nearest_config
     from baselinekit.structs import replace
@@ -434,13 +433,7 @@ def project_of(
     operator = replace(operator_of(options), targets=targets, target=target)
     project = open_project(operator)
 
-    @cache
-    def remote_files() -> RemoteFiles:
-        from baselinekit.cli.remotefiles import RemoteFiles  # most commands need none
-
-        return RemoteFiles(project, offline)
-
-    project = replace(project, fetch_file=lambda url: remote_files().fetch_file(url))
+    project = replace(project, fetch_file=RemoteFiles(project, offline).fetch_file)
     screen.install(project.redactor.mask_said)
     commit = project.operator.config_from
     if commit is not None and project.config_file is None and nearest_config(project.cwd):

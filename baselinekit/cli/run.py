@@ -260,19 +260,14 @@ def _print_plan(plans: Sequence[Planned], suite: Suite, options: RunOptions) -> 
 
 def _document(plan: Planned) -> dict[str, Any]:
     case = plan.case
-    graders = []
-    for grader in case.graders:
-        facts: dict[str, Any] = {"name": grader.name, "kind": grader.kind, "required": grader.required}
-        if grader.name in plan.criteria:
-            facts["criteria"] = plan.criteria[grader.name]
-        graders.append(facts)
     return {
         "id": case.id,
         "place": plan.place,
         "kind": case.recipe.kind,
         "eval_type": case.kind,
         "tags": list(case.tags),
-        "graders": graders,
+        "graders": [{"name": grader.name, "kind": grader.kind} for grader in case.graders],
+        "criteria": plan.criteria,
         "skip": case.skip,
         "attempts": plan.attempts,
         "model_calls": plan.calls,
