@@ -192,13 +192,6 @@ def test_refresh_of_a_file_that_begins_with_a_dash_proposes_a_command_that_works
     assert terminal.run(f"{_ENV} baselinekit compare {options} ./-x.yaml").exit_code == 0
 
 
-def test_commands_after_a_cluster_of_options_repeat_no_value_of_it(terminal: Console) -> None:
-    terminal.run(f"{_ENV} baselinekit compare {KNOWN} --var who=me -qo r.md")
-    commands = proposed((terminal.folder / "r.md").read_text())
-    assert commands
-    assert not [command for command in commands if "r.md" in command]
-
-
 @pytest.fixture
 def evals(tmp_path: Path) -> Iterator[Console]:
     with console(tmp_path / "evals") as terminal:
