@@ -283,19 +283,7 @@ def probe_judges(project: Project, options: DoctorOptions) -> int:
             models.check(judge.model)
         probes = probe(judges, models.ask)
     if options.as_json:
-        documents = [
-            {
-                "judge": result.judge,
-                "probe": result.probe,
-                "wanted": result.wanted,
-                "holds": result.holds,
-                "outcome": result.grade.outcome,
-                "code": result.grade.code,
-                "reason": result.grade.reason,
-            }
-            for result in probes
-        ]
-        screen.show_document(documents)
+        screen.show_document([asdict(result) | {"holds": result.holds} for result in probes])
     else:
         print_probes(probes, [judge.name for judge in judges], project.redactor.mask)
     return 0 if all(result.holds for result in probes) else 3

@@ -194,12 +194,10 @@ def _verdict(pairing: Pairing, style: Style) -> str:
     if earlier.tells_nothing:
         return f"{undecided}: no case can be compared"
     if pairing.exit_code:
-        parts = []
-        for metric in pairing.unsure[:1]:
-            changed = (
-                f"{metric.lost:,} of {count_noun(metric.lost + metric.won, 'case')} that changed got worse"
-            )
-            parts.append(f"{changed} ({metric.name}), too few to rule out chance")
+        parts = [
+            f"{one.lost:,} of {one.lost + one.won:,} that changed got worse ({one.name}): chance may explain it"
+            for one in pairing.unsure[:1]
+        ]
         if pairing.lost:
             parts.append(f"{count_noun(len(pairing.lost), 'case')} without a verdict now")
         if pairing.unmatched:

@@ -443,30 +443,26 @@ def _keep_files(project: Project, phase_id: str | None, judged: GateResult) -> l
     """Write the phase report or the archive that a plan asks for; return a note for each."""
     gate, report, root = judged.gate, judged.report, project.root
     path = gating.report_path(gate, phase_id, report, root)
-    if judged.state != "met" and path is not None:
-        shown_path = os.path.relpath(path, project.cwd)
-        # a checkout may contain links
-        check_inside(os.path.realpath(root), os.path.realpath(path), shown_path)
-        ending = os.path.splitext(path)[1]
-        text = _FORMS[ending]([judged]) if ending in _FORMS else render_report(report, path)
-        try:
-            write_text(path, text)
-        except NotRecorded as error:
-            return [f"the phase report could not be written: {error.problems[0].message}"]
-        return [f"report: {shown_path}"]
-    if judged.state != "met" or not gate.archive:
-        return []
-    file = gate.suite or gate.file
-    texts = {
-        ".gate.json": shown.format_gates_json([judged]),
-        ".phase.md": shown.format_gates_markdown([judged]),
-        ".json": render_report(report, ".json"),
-    }
     try:
+        if judged.state != "met" and path is not None:
+            shown_path = os.path.relpath(path, project.cwd)
+            # a checkout may contain links
+            check_inside(os.path.realpath(root), os.path.realpath(path), shown_path)
+            ending = os.path.splitext(path)[1]
+            write_text(path, _FORMS[ending]([judged]) if ending in _FORMS else render_report(report, path))
+            return [f"report: {shown_path}"]
+        if judged.state != "met" or not gate.archive:
+            return []
+        file = gate.suite or gate.file
+        texts = {
+            ".gate.json": shown.format_gates_json([judged]),
+            ".phase.md": shown.format_gates_markdown([judged]),
+            ".json": render_report(report, ".json"),
+        }
         folder = settings.results_of(root, file, None)
         paths, reason = settings.write_reports(folder, report.started, texts, settings.root_of(root, file))
     except NotRecorded as error:
-        return [f"the results could not be archived: {error.problems[0].message}"]
+        return [f"the results could not be kept: {error.problems[0].message}"]
     files = [os.path.relpath(path, project.cwd) for path in paths]
     return [f"archived: {', '.join(files)}" + (f"; {reason}" if reason else "")]
 
