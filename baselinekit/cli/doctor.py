@@ -263,15 +263,12 @@ def all_permissions(project: Project) -> list[str]:
 
 
 def describe_model(entry: tuple[str, Model]) -> str:
-    """Describe where questions to a model go: to an address with a key, or to a program on this machine."""
+    """Describe where questions to a model go, and with which secret and variables."""
     name, model = entry
-    key = f" with the secret {model.key}" if model.key else ""
-    if model.openai or model.anthropic:
-        return f"{name} at {model.base_url or ('openai' if model.openai else 'anthropic')}{key}"
-    if model.command or model.python:
-        variables = f" with {', '.join(model.env)}" if model.env else ""
-        return f"{name} runs {shlex.join(model.command) if model.command else model.python}{variables}"
-    return f"{name} is {model.llm or model.form or model.folder}{key}"
+    form = "openai" if model.openai else "anthropic" if model.anthropic else model.llm or model.form
+    place = model.base_url or shlex.join(model.command or ()) or model.python or model.folder or form
+    given = ", ".join([*([f"the secret {model.key}"] if model.key else []), *model.env])
+    return f"{name} at {place}" + (f" with {given}" if given else "")
 
 
 def probe_judges(project: Project, options: DoctorOptions) -> int:

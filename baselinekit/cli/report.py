@@ -195,7 +195,7 @@ def _verdict(pairing: Pairing, style: Style) -> str:
         return f"{undecided}: no case can be compared"
     if pairing.exit_code:
         parts = [
-            f"{one.lost:,} of {one.lost + one.won:,} that changed got worse ({one.name}): chance may explain it"
+            f"{one.lost:,} of {one.lost + one.won:,} that changed got worse ({one.name}), too few to decide"
             for one in pairing.unsure[:1]
         ]
         if pairing.lost:

@@ -305,10 +305,7 @@ class GateOptions:
     attempts: int | None = cli.count(most=1000, help="When it runs a suite: attempts per case.")
     jobs: int | None = cli.jobs_option("When it runs a suite: how many at once.")
     resume: bool = cli.flag(help="When it runs a suite: continue where the last run stopped.")
-    outputs: tuple[str, ...] = cli.several("-o", "PATH", help="Write a report: x.md, x.json.")
-    as_json: bool = cli.flag("--json", help="Print it as JSON instead of text.")
-    quiet: bool = cli.flag("-q", "--quiet", help="Print only the last line.")
-    verbose: bool = cli.flag("-v", "--verbose", help="Also print every case that did not pass.")
+    printing: cli.PrintingOptions = cli.including(cli.PrintingOptions)
     recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
     project: cli.ProjectOptions = cli.project_options()
 
@@ -319,7 +316,7 @@ _HINT = "baselinekit gate results.json --preset staging, or --phase plan.yaml"
 
 @cli.command(GateOptions)
 def gate(options: GateOptions) -> int:
-    for path in options.outputs:
+    for path in options.printing.outputs:
         if os.path.splitext(path)[1].lower() not in _FORMS:
             message = f"the ending of {path!r} is not that of a report"
             raise InvalidInput(Problem("BK503", message, "x.md or x.json"))
@@ -341,7 +338,7 @@ def gate(options: GateOptions) -> int:
         raise cli.misuse("there is nothing to judge", _HINT)
     page = shown.format_gates_markdown(judged)
     delivery.summarise(lambda room: page if len(page.encode("utf-8", "backslashreplace")) <= room else "")
-    texts = {path: _FORMS[os.path.splitext(path)[1].lower()](judged) for path in options.outputs}
+    texts = {path: _FORMS[os.path.splitext(path)[1].lower()](judged) for path in options.printing.outputs}
     lost = [*filter(None, (delivery.write_report(path, text) for path, text in texts.items()))]
     try:
         notes += [note for one in judged for note in _keep_files(project, options.phase_id, one)]
@@ -401,7 +398,7 @@ def _run_gates(
             attempts=options.attempts or gating.attempts_for(gate, suite),
             jobs=options.jobs,
             resume=options.resume,
-            printing=cli.PrintingOptions(quiet=options.quiet, as_json=options.as_json),
+            printing=replace(options.printing, outputs=()),
             recording=options.recording,
         )
 
@@ -471,10 +468,10 @@ def _print_gates(
     project: Project, options: GateOptions, judged: Sequence[GateResult], notes: Sequence[str]
 ) -> None:
     """Print the gates, their metrics, and in the last line whether the work may go on."""
-    if options.as_json:
+    if options.printing.as_json:
         screen.show_json(shown.format_gates_json(judged))
         return
-    out, style = screen.Output(quiet=options.quiet), screen.style_of(options.verbose)
+    out, style = screen.Output(quiet=options.printing.quiet), screen.style_of(options.printing.verbose)
     for one in judged:
         out.show(shown.format_gate(one, style))
         out.say(*(f"warning {warning}" for warning in one.report.warnings))
