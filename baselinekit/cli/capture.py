@@ -449,8 +449,11 @@ class Kinds(click.Group):
         return [name for name in self.commands if name != FILES]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and is_curl(args[0]):
-            args = ["curl", *args[1:]]
+        if args and is_curl(args[0].split(" ")[0]):
+            from baselinekit.importers.shell import split_words
+
+            line = split_words(args[0]) if " " in args[0] else [args[0]]
+            args = ["curl", *line[1:], *args[1:]]
         elif args and args[0] not in (*self.list_commands(ctx), "-h", "--help"):
             word = args[-1] if args[0].startswith("-") else args[0]
             is_request = "://" in word or (word.isalpha() and word.isupper())

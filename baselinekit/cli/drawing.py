@@ -21,6 +21,7 @@ from typing import TextIO
 
 from baselinekit.cli import screen
 from baselinekit.model.grades import Outcome
+from baselinekit.report.wording import cut_to_width
 
 
 @contextmanager
@@ -36,7 +37,7 @@ def show_progress(total: int, terminal: TextIO, action: str) -> Iterator[Callabl
     def draw(line: str) -> None:
         with suppress(OSError, ValueError):  # a terminal that was closed needs no progress
             columns = os.get_terminal_size(terminal.fileno()).columns or 80
-            terminal.write(f"\r\x1b[K{line[: columns - 1]}\r")
+            terminal.write(f"\r\x1b[K{cut_to_width(line, columns - 1)}\r")
             terminal.flush()
 
     def advance(outcome: Outcome) -> None:

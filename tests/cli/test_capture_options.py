@@ -50,6 +50,7 @@ REQUESTS: list[tuple[list[str], dict[str, Any]]] = [
     (["curl", "--id", "a", "-XPUT", URL, "--tag", "b"], {"method": "PUT"}),
     (["curl", URL, "--data-raw", "--boundary=1", "-q"], {"method": "POST", "form": {"--boundary": "1"}}),
     (["curl", URL, "--id", "a", "-H", "--tag: 1", "--json", "{}"], {}),
+    ([f"curl {URL} -H 'A: b c'"], {"method": "GET", "headers": {"A": "b c"}}),
     (["/usr/bin/curl", "-sSX", "PUT", URL], {"method": "PUT"}),
 ]
 
