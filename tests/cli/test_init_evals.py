@@ -31,6 +31,11 @@ def test_h64_init_eval_writes_a_suite_that_runs(terminal: Console) -> None:
     assert made.stdout.startswith("wrote baselinekit.yaml and baselines/\nwrote evals/eval-suite.yaml\n")
     assert made.stdout.endswith("next: baselinekit run\n")
     assert list(files(terminal.folder / "evals")) == NAMES
+    for name in ("eval-suite.yaml", "capability/strings.yaml", "regression/sentence.yaml"):
+        file = terminal.folder / "evals" / name
+        first, _, path = file.read_text().partition("\n")[0].partition("$schema=")
+        assert first == "# yaml-language-server: "
+        assert "eval_suite" in (file.parent / path).read_text(), "the schema is where the line says"
     assert terminal.run("baselinekit doctor").stdout == "3 eval cases are in order\n"
     ran = terminal.run("baselinekit run")
     assert ran.exit_code == 0, ran.stderr
