@@ -25,6 +25,7 @@ from baselinekit.cli.entry import clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 
 if TYPE_CHECKING:
+    from baselinekit.cli.remotefiles import RemoteFiles
     from baselinekit.commands.project import Operator, Project
     from baselinekit.commands.selection import Selection
     from baselinekit.model.recipes import Record
@@ -425,7 +426,6 @@ def project_of(
     """Open the project of these options; from now on its secrets are masked in all output. `offline`: use
     only files of git repositories that were fetched before. `targets`: the file of named targets for eval
     files; `target`: the one to ask."""
-    from baselinekit.cli.remotefiles import RemoteFiles
     from baselinekit.commands.project import open_project
     from baselinekit.store.project import CONFIG_NAME, nearest_config
     from baselinekit.structs import replace
@@ -433,7 +433,13 @@ def project_of(
     operator = replace(operator_of(options), targets=targets, target=target)
     project = open_project(operator)
 
-    project = replace(project, fetch_file=RemoteFiles(project, offline).fetch_file)
+    @cache
+    def remote_files() -> RemoteFiles:
+        from baselinekit.cli.remotefiles import RemoteFiles  # most commands need none
+
+        return RemoteFiles(project, offline)
+
+    project = replace(project, fetch_file=lambda url: remote_files().fetch_file(url))
     screen.install(project.redactor.mask_said)
     commit = project.operator.config_from
     if commit is not None and project.config_file is None and nearest_config(project.cwd):
