@@ -102,8 +102,7 @@ def run(args: Sequence[str] | None = None, now: Now | None = None, sleep: Sleep 
         failure = entry.take_write_error()
         if failure is None:
             return code
-        reason = (failure.strerror or str(failure)).lower()
-        complain(f"BK120 standard output: {reason}: fix that and run again")
+        complain_of_system("standard output", failure)
         return 3 if code in (0, 5) else code  # a verdict that could not be read is not a pass
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -127,8 +126,7 @@ def run(args: Sequence[str] | None = None, now: Now | None = None, sleep: Sleep 
         entry.discard(sys.stdout)
         return _SIGPIPE
     except OSError as error:
-        file = f" {error.filename}" if error.filename else ""
-        complain(f"BK120{file}: {(error.strerror or str(error)).lower()}: fix that and run again")
+        complain_of_system(error.filename or "the system", error)
         entry.discard(sys.stdout)
         return 3
     except Exception as unexpected:
@@ -143,6 +141,10 @@ def run(args: Sequence[str] | None = None, now: Now | None = None, sleep: Sleep 
         hint = "set BASELINEKIT_TRACEBACK=1 to see where, and please report it"
         complain(f"BK399 internal error: {type(unexpected).__name__}: {unexpected}: {hint}")
         return 3
+
+
+def complain_of_system(what: str, error: OSError) -> None:
+    complain(f"BK120 {what}: {(error.strerror or str(error)).lower()}: fix that and run again")
 
 
 def complain(text: str) -> None:

@@ -237,8 +237,7 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
     """The work of a run that others do. `place`: where the workers are, once there is something to do;
     `ends_at_failure`: whether a chunk ends at its first failure; `reads`: whether they see the files of the
     caller, and can read them; `asked`: the models of the caller, with their `limits` and what is `spent`,
-    which `take` what a worker has asked, and `take_over` the limits for what the caller asks itself; `seen`:
-    the environment in which they worked."""
+    which `take` what a worker has asked; `seen`: the environment in which they worked."""
 
     place: AbstractContextManager[Workers]
     terms: Terms[Item, Judged]
@@ -293,7 +292,6 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
 
         def work(worker: int, chunk: Chunk[Item]) -> ChunkDone[Judged] | Problem | int:
             if chunk.claim == ALONE:
-                self.asked.take_over()
                 return ChunkDone((here(chunk.items[0]),))
             with self._lock:
                 of = 1 if chunk.needs_all else workers.count

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storehelp import write
 from ticking import Ticking, iso, ticking
 
 from baselinekit.commands.capture import Captured, CaptureOptions, capture
@@ -124,22 +123,16 @@ def test_capture_sends_a_secret_of_a_file_only_to_its_host(tmp_path: Path) -> No
         summary.project.trust.check_request("http://other.test/a", [("X_API_KEY", secret)])
 
 
-def test_capture_of_groups_asks_about_lookalikes_once(tmp_path: Path) -> None:
+def test_capture_of_groups_waits_once_for_each(tmp_path: Path) -> None:
     """One thread takes eight of a group."""
     names = [f"x{number:02}" for number in range(30)]
     desk = ticking(tmp_path, **{name: lambda now, number: {"id": ID} for name in names})
-    questions: list[int] = []
-
-    def accept(found: Any) -> bool:
-        questions.append(len(found))
-        return True
-
     summary = summary_of(desk, curl_lines(names))
-    wanted = CaptureOptions(repeat=None, jobs=1, accept_lookalikes=accept)
+    wanted = CaptureOptions(repeat=None, jobs=1, replace_lookalikes=True)
     context = replace(desk.ticking(), timestamp=lambda: "2026-11-22T10:00:00Z", seconds=lambda: desk.seconds)
     found = capture(summary.project, summary.new, wanted, context)
     assert [item.id for item in found.done] == [f"get-{name}" for name in names]
-    assert (questions, found.left, found.is_interrupted) == ([8], 0, False)
+    assert (found.left, found.is_interrupted) == (0, False)
     assert {body(item)["id"] for item in found.done} == {"<<any_uuid(4)>>"}
     assert len(desk.slept) == 4
     for name in names:
@@ -152,30 +145,6 @@ def test_capture_of_equal_paths_gives_different_ids(tmp_path: Path) -> None:
     lines = "".join(f"http://{host}/x?page={page}\n" for host in ("a", "b") for page in (1, 2))
     batch = batch_of(desk, "urls.txt", lines)
     assert [new.draft.id for new in batch.new] == ["get-x", "get-x-page-2", "get-x-b", "get-x-page-2-b"]
-
-
-@pytest.mark.parametrize(
-    ("there", "new", "expected"),
-    [
-        ((), ("http://one", "http://one"), ("http://one", 2, 0)),
-        (("http://one",), ("http://one",), ("http://one", 1, 1)),
-        (("http://one", "http://one"), ("http://two",), None),
-        (("http://one",), ("http://one", "http://two"), ("http://one", 1, 1)),
-        ((), ("http://one", "http://two", "http://two"), ("http://two", 2, 0)),
-        ((), ("http://one", "http://one", "http://two", "http://two"), None),
-    ],
-)
-def test_shared_base_needs_several_equal_addresses(
-    tmp_path: Path, there: tuple[str, ...], new: tuple[str, ...], expected: tuple[str, int, int] | None
-) -> None:
-    desk = ticking(tmp_path)
-    desk.config = "version: 1\n"
-    for number, base in enumerate(there):
-        execution = f"{{type: http, base_url: '{base}'}}"
-        text = f"id: old{number}\ncurrent: {{input: {{endpoint: /{number}}}, execution: {execution}}}\n"
-        write(tmp_path, f"baselines/old{number}.yaml", text)
-    lines = "".join(f"{base}/new{number}\n" for number, base in enumerate(new))
-    assert batch_of(desk, "urls.txt", lines).shared_base() == expected
 
 
 @pytest.mark.parametrize(("before", "now", "code"), [(200, 401, "BK521"), (404, 404, None)])
