@@ -29,7 +29,7 @@ def test_share_of_a_thousand_equal_failures_fits_a_screen_and_a_comment() -> Non
     assert comment.count('- "1.0"') == 1
     assert "the same change in 1,000 baselines" in comment
     page = render_report(run, "x.html")
-    assert page.count("<mark>1</mark>") == 1
+    assert page.count('<div class="gone">- &#34;1.0&#34;</div>') == 1
     assert page.count('href="#r') == 200
 
 

@@ -4,11 +4,9 @@ works without its script, and stays small enough for a browser to open: what was
 The templates escape everything but what they made themselves, and a policy lets only our own style and script
 run."""
 
-import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from baselinekit.escape import escape_controls, xml
 from baselinekit.model.grades import OUTCOMES, Outcome
 from baselinekit.model.results import History, Report, Result, Summary
 from baselinekit.report import evalreport
-from baselinekit.report.blocks import Block, Cell, DiffLine, Heading, Note, table
+from baselinekit.report.blocks import Block, Cell, Heading, Note, table
 from baselinekit.report.details import grades_of, page_blocks
 from baselinekit.report.differences import share
 from baselinekit.report.history import trends_table
@@ -198,59 +196,6 @@ def _run_blocks(report: Report) -> Iterator[Block]:
     yield table(("", ""), [*facts.items()])
 
 
-# Differences: the expected lines beside the actual ones, with what differs between two of them marked.
-
-_SIGN = 2
-"""The length of `- ` or `+ ` at the start of each line."""
-
-_FEWEST_COMMON = 6
-"""Lines with fewer common characters are shown as entirely different."""
-
-Marked = tuple[str, str, str]
-"""A line: what is before the part that differs, that part, and what is after it."""
-
-
-def pairs(lines: Sequence[DiffLine]) -> Iterator[tuple[str, str | list[Marked], list[Marked]]]:
-    """Yield the expected lines with the actual ones after them (`pair`); lines that are the same on both
-    sides (`both`), and what explains, once."""
-    old_lines: list[str] = []
-    for tone, group in groupby([*lines, DiffLine("dim", "")], key=lambda line: line.tone):
-        texts = [line.text for line in group]
-        if tone == "came":
-            yield "pair", *_mark_differences(old_lines, texts)
-        elif old_lines:
-            yield "pair", *_mark_differences(old_lines, [])
-        old_lines = texts if tone == "gone" else []
-        for text in filter(None, texts) if tone == "dim" else ():
-            yield "both" if text.startswith("| ") else "at" if text.startswith("@@") else "said", text, []
-
-
-def _mark_differences(old_lines: list[str], new_lines: list[str]) -> tuple[list[Marked], list[Marked]]:
-    if len(old_lines) != len(new_lines):
-        return [(line, "", "") for line in old_lines], [(line, "", "") for line in new_lines]
-    both = [_mark_difference(old, new) for old, new in zip(old_lines, new_lines, strict=True)]
-    return [old for old, _ in both], [new for _, new in both]
-
-
-def _mark_difference(old: str, new: str) -> tuple[Marked, Marked]:
-    """Return two lines with the words that differ marked, unless that is all of them."""
-    words = [re.findall(r"\w+|\W", text[_SIGN:]) for text in (old, new)]
-    start = _common_start(*words)
-    ends = [side[len(start) :] for side in words]
-    end = _common_start(*(side[::-1] for side in ends))[::-1]
-    before, after = "".join(start), "".join(end)
-    if _SIGN + len(before) + len(after) < _FEWEST_COMMON:
-        return (old, "", ""), (new, "", "")
-    first, second = ("".join(side[: len(side) - len(end)]) for side in ends)
-    return (old[:_SIGN] + before, first, after), (new[:_SIGN] + before, second, after)
-
-
-def _common_start(old: list[str], new: list[str]) -> list[str]:
-    """Return the words with which both lines begin."""
-    alike = takewhile(lambda both: both[0] == both[1], zip(old, new, strict=False))
-    return [word for word, _ in alike]
-
-
 def render_history(history: History) -> str:
     runs = history.runs
     return _render(
@@ -281,8 +226,7 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters |= {"cut": cut_line, "pairs": pairs}
-_TEMPLATES.filters["kind"] = lambda block: type(block).__name__
+_TEMPLATES.filters |= {"cut": cut_line, "kind": lambda block: type(block).__name__}
 _MACROS: Any = _TEMPLATES.get_template("blocks.html").module
 
 

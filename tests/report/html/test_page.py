@@ -140,7 +140,7 @@ def test_page_names_every_control_and_picture() -> None:
 def test_page_of_a_long_run_is_cut_with_a_count() -> None:
     half = 1_500
     many = [
-        result(f"bad-{n}", "failed", *(spot((f"k{n}", k), "value", "x" * 250, "y" * 250) for k in range(5)))
+        result(f"bad-{n}", "failed", *(spot((f"k{n}", k), "value", "x" * 400, "y" * 400) for k in range(5)))
         for n in range(half)
     ]
     written = render_report(report(*many, *(result(f"good-{n}", "passed") for n in range(half))), "x.html")
