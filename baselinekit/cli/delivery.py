@@ -49,10 +49,6 @@ def deliver(report: Report, outputs: Sequence[str], root: str, read: Sequence[st
     it was made of."""
     report = replace(report, typed=_with_answers(report.typed, outputs, read))
     full_report = replace(report, folder=folder_in_repository(root))
-    if any(output.lower().endswith(".html") for output in outputs):
-        from baselinekit.commands.history import with_trends
-
-        full_report = with_trends(full_report, root)
     lost: list[str] = []
     for output in outputs:
         if output != ANNOTATIONS:

@@ -17,7 +17,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model import results
 from baselinekit.model.grades import OUTCOMES, Agreement, Attempt, JudgeFacts
 from baselinekit.model.recipes import ModelUsage, Usage
-from baselinekit.model.results import CaseFacts, History, Report, ReportedDifference, Result, Summary, Typed
+from baselinekit.model.results import CaseFacts, Report, ReportedDifference, Result, Summary, Typed
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.report.values import encode, page, without_absent
 from baselinekit.report.wording import count_differences
@@ -70,7 +70,7 @@ _ALWAYS = {
 """Keys that are written although they have their default."""
 
 _ELSEWHERE = {
-    Report: {"results", "complete", "coverage", "folder", "past"},
+    Report: {"results", "complete", "coverage", "folder"},
     Agreement: {"model"},
     ModelUsage: {"unanswered", "may_tokens", "may_usd"},
     Result: {"difference_count", "seconds", "scores", "usage", "environment_drift", "resolved", "at"},
@@ -246,7 +246,7 @@ def read(text: str, file: str) -> Report:
         found, problems = read_as(ResultFile, raw)
         if found is not None:
             complete = found.summary.complete
-            report = replace(found.run, results=found.results, complete=complete, folder="", past=History())
+            report = replace(found.run, results=found.results, complete=complete, folder="")
             problems = _contradictions(report, found.summary)
     elif isinstance(form, str) and form.startswith("baselinekit.results/"):
         message = f"has the format {form!r}, but this version reads {FORMAT!r}"

@@ -5,7 +5,7 @@ The templates escape everything but what they made themselves, and a policy lets
 run."""
 
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from baselinekit.escape import escape_controls, xml
 from baselinekit.model.grades import OUTCOMES, Outcome
-from baselinekit.model.results import History, Report, Result, Summary
+from baselinekit.model.results import History, Report, Result
 from baselinekit.report import evalreport
 from baselinekit.report.blocks import Block, Cell, Heading, Note, table
 from baselinekit.report.details import grades_of, page_blocks
@@ -34,13 +34,10 @@ from baselinekit.report.wording import (
     format_seconds,
     headline,
 )
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
 MOST_ROWS = 20_000
-MOST_RUNS = 60
-"""The most runs in a picture: the latest ones."""
-
 LONGEST = 6_000_000
 """The most characters of all details together."""
 
@@ -49,42 +46,6 @@ _MOST_OPEN = 10
 _MOST_NAMED = 50
 _MOST_LINKED = 200
 _OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "error", "unscored", "skipped")
-
-
-class Bar(Struct):
-    """A part of a column: the share of one outcome."""
-
-    outcome: Outcome
-    x: int
-    y: float
-    height: float
-
-
-class Picture(Struct):
-    """A column for each run. It has its meaning in words too, for people who do not see it."""
-
-    width: int
-    label: str
-    bars: tuple[Bar, ...]
-
-
-_HEIGHT, _COLUMN = 40, 10
-_LEAST = 1.5
-"""The height at which a bar can still be seen."""
-
-
-def draw_runs(runs: Sequence[Summary]) -> Picture:
-    """Return a column for each run, divided by the share of each outcome: what did not pass is on top."""
-    shown_runs = runs[-MOST_RUNS:]
-    bars = []
-    for number, run in enumerate(shown_runs):
-        top = 0.0
-        for outcome in OUTCOMES:
-            if count := getattr(run, outcome):
-                height = min(max(_LEAST, count / run.total * _HEIGHT), _HEIGHT - top)
-                bars.append(Bar(outcome, number * _COLUMN, round(top, 2), round(height, 2)))
-                top += height
-    return Picture(max(1, len(shown_runs)) * _COLUMN, f"The last {len(shown_runs):,} runs", tuple(bars))
 
 
 def render(report: Report) -> str:
@@ -106,7 +67,6 @@ def render(report: Report) -> str:
         notes.append(f"the details of {cut_count:,} results are left out: {too_large}")
     numbers = {result.id: number for number, result in enumerate(shown_results, 1)}
     total, failing = len(report.results), sum(result.outcome != "passed" for result in report.results)
-    past = [run.summary for run in report.past.runs]
     return _render(
         "run.html",
         headline(report),
@@ -116,7 +76,6 @@ def render(report: Report) -> str:
         incomplete=describe_incomplete(report),
         counts=count_outcomes(report),
         facts=" · ".join(filter(None, (report.started, report.command, report.commit))),
-        runs=draw_runs([*past, report.summary]) if past else None,
         notes=notes,
         sections=[*run_blocks(report), *_group_blocks(report), *evalreport.recommendation_blocks(report)],
         shared=[
@@ -203,7 +162,6 @@ def render_history(history: History) -> str:
         f"History of {len(history.trends):,} baselines",
         verdict=f"{len(history.trends):,} baselines over {len(runs):,} runs",
         facts=f"{runs[0].started} to {runs[-1].started}",
-        runs=draw_runs([run.summary for run in runs]),
         sections=[trends_table(history.trends)],
         most=_MOST_LINKED,
     )
