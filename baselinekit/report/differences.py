@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from itertools import accumulate
 from unicodedata import normalize
 
-from baselinekit.escape import json_ascii, one_line
+from baselinekit.escape import json_ascii, json_escape, one_line
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Kind
 from baselinekit.model.results import ReportedDifference, Result
@@ -41,6 +41,7 @@ _LONG = 200
 """Of longer texts, only the surroundings of changes are shown."""
 
 _MOST_READ = 100_000
+_BLANKS = lazy_pattern(r"[^\S \t\r\n]")
 _WORDS = lazy_pattern(r"\w+|\s+|.", re.DOTALL)
 
 
@@ -56,10 +57,10 @@ def pair(
 
 
 def shorten_pair(old: str, new: str, limit: int = LONGEST) -> tuple[str, str]:
-    """Return two texts cut to what differs: long common parts are left out. Where both would look the same,
-    what is not ASCII is shown escaped, as `\\u00a0`."""
-    if old != new and normalize("NFKC", old) == normalize("NFKC", new):
-        old, new = json_ascii(old), json_ascii(new)
+    """Return two texts cut to what differs: long common parts are left out. Blanks besides the space are shown
+    escaped, as `\\u00a0`; and where both texts would look the same, all that is not ASCII."""
+    is_alike = old != new and normalize("NFKC", old) == normalize("NFKC", new)
+    old, new = map(json_ascii if is_alike else _escape_blanks, (old, new))
     if max(len(old), len(new)) <= min(_LONG, limit):
         return old, new
     if old == new:
@@ -70,6 +71,10 @@ def shorten_pair(old: str, new: str, limit: int = LONGEST) -> tuple[str, str]:
     around = max(2, min(_AROUND, limit // 4))
     gone = _render(old, [(o1, o2) for o1, o2, _, _ in stretches], around, limit)
     return gone, _render(new, [(n1, n2) for _, _, n1, n2 in stretches], around, limit)
+
+
+def _escape_blanks(text: str) -> str:
+    return text if text.isascii() else _BLANKS.sub(json_escape, text)
 
 
 def _render(text: str, changed: list[tuple[int, int]], around: int, room: int) -> str:

@@ -23,7 +23,7 @@ TEXTS = st.lists(st.sampled_from(ALIKE), max_size=14).map("".join)
         ("wait...", "wait\u2026", ("wait...", "wait\\u2026")),
         # Where one sees what differs it is not escaped.
         ("caf\u00e9", "cafe", ("caf\u00e9", "cafe")),
-        ("gr\u00fcn\u00a01", "gr\u00fcn\u00a02", ("gr\u00fcn\u00a01", "gr\u00fcn\u00a02")),
+        ("gr\u00fcn\u00a01", "gr\u00fcn 2", ("gr\u00fcn\\u00a01", "gr\u00fcn 2")),
     ],
 )
 def test_shorten_pair_escapes_texts_that_look_the_same(old: str, new: str, shown: tuple[str, str]) -> None:
