@@ -21,7 +21,7 @@ from baselinekit.report.blocks import Block, Cell, Heading, Note, table
 from baselinekit.report.details import grades_of, page_blocks
 from baselinekit.report.differences import share
 from baselinekit.report.history import trends_table
-from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
+from baselinekit.report.next_commands import review_command, select_renewable, typed_of
 from baselinekit.report.sections import run_blocks, suite_title
 from baselinekit.report.values import cut_line, short
 from baselinekit.report.wording import (
@@ -121,7 +121,7 @@ def _details(report: Report, result: Result, own: Result | None) -> Iterator[Blo
         return
     yield from page_blocks(result, own, _MOST_SHOWN)
     if select_renewable([result]):
-        yield Note("Is the new answer right?", code=refresh_command([result], typed_of(report)))
+        yield Note("Is the new answer right?", code=review_command([result], typed_of(report)))
 
 
 def _group_blocks(report: Report) -> Iterator[Block]:

@@ -96,7 +96,7 @@ def test_page_shows_differences_places_and_next_commands() -> None:
     parsed = page_of(a_run())
     for words in (
         *("2 of 4 did not pass", "1 failed", "1 error", "2 passed", "User list · critical · 2 differences"),
-        *("body.users[1].name", f"{FILE}:14", f"{FILE}:20", "baselinekit refresh users", "3.11.7", "3.12.1"),
+        *("body.users[1].name", f"{FILE}:14", f"{FILE}:20", "baselinekit review users", "3.11.7", "3.12.1"),
         *("nothing answers there", "baselinekit explain BK301", "a rule matched nothing", "baselinekit.yaml"),
     ):
         assert words in parsed.text, words
