@@ -57,8 +57,8 @@ def pair(
 
 
 def shorten_pair(old: str, new: str, limit: int = LONGEST) -> tuple[str, str]:
-    """Return two texts cut to what differs: long common parts are left out. Blanks besides the space are shown
-    escaped, as `\\u00a0`; and where both texts would look the same, all that is not ASCII."""
+    """Return two texts cut to what differs: long common parts are left out. Blanks besides the space are
+    shown escaped, as `\\u00a0`; and where both texts would look the same, all that is not ASCII."""
     is_alike = old != new and normalize("NFKC", old) == normalize("NFKC", new)
     old, new = map(json_ascii if is_alike else _escape_blanks, (old, new))
     if max(len(old), len(new)) <= min(_LONG, limit):

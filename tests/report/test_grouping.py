@@ -30,7 +30,7 @@ def test_share_of_a_thousand_equal_failures_fits_a_screen_and_a_comment() -> Non
     assert "the same change in 1,000 baselines" in comment
     page = render_report(run, "x.html")
     assert page.count('<div class="gone">- &#34;1.0&#34;</div>') == 1
-    assert page.count('href="#r') == 200
+    assert "in get-0, get-1, " in page
 
 
 def test_thousand_different_failures_fit_a_screen() -> None:

@@ -24,14 +24,8 @@
     said.textContent = count === results.length ? "" : count + " of " + results.length + " shown";
   }
   function soon() { if (!waiting) { waiting = setTimeout(update, 60); } }
-  function target() {
-    var found = location.hash && get(location.hash.slice(1));
-    if (found && "open" in found) { found.open = true; found.scrollIntoView(); }
-  }
 
   filter.addEventListener("input", soon);
   boxes.forEach(function (box) { box.addEventListener("change", update); });
-  addEventListener("hashchange", target);
   update();
-  target();
 })();

@@ -17,9 +17,9 @@ from baselinekit.escape import escape_controls, xml
 from baselinekit.model.grades import OUTCOMES, Outcome
 from baselinekit.model.results import History, Report, Result
 from baselinekit.report import evalreport
-from baselinekit.report.blocks import Block, Cell, Heading, Note, table
+from baselinekit.report.blocks import Block, Cell, Diffs, Heading, Note, table
 from baselinekit.report.details import grades_of, page_blocks
-from baselinekit.report.differences import share
+from baselinekit.report.differences import SharedChange, share
 from baselinekit.report.history import trends_table
 from baselinekit.report.next_commands import review_command, select_renewable, typed_of
 from baselinekit.report.sections import run_blocks, suite_title
@@ -44,7 +44,8 @@ LONGEST = 6_000_000
 _MOST_SHOWN = 400
 _MOST_OPEN = 10
 _MOST_NAMED = 50
-_MOST_LINKED = 200
+_MOST_SHARED = 200
+_MOST_TRENDS = 200
 _OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "error", "unscored", "skipped")
 
 
@@ -53,19 +54,18 @@ def render(report: Report) -> str:
     shown_results = ordered[:MOST_ROWS]
     room, cut_count, rows = LONGEST, 0, []
     shared, unshared_results = share(shown_results)
-    for number, (result, own) in enumerate(zip(shown_results, unshared_results, strict=True), 1):
+    for number, (result, own) in enumerate(zip(shown_results, unshared_results, strict=True)):
         is_cut = room <= 0
         details = Markup() if is_cut else show_blocks(_details(report, result, own))
         room -= len(details)
         cut_count += is_cut and result.outcome != "passed"
-        rows.append(_row(number, result, details))
+        rows.append(_row(result, details, number < _MOST_OPEN))
     notes = collect_warnings(report)[:_MOST_NAMED]
     too_large = "the page would be too large (-o x.json)"
     if left_out := len(ordered) - len(shown_results):
         notes.append(f"{left_out:,} more results are not in this page: {too_large}")
     if cut_count:
         notes.append(f"the details of {cut_count:,} results are left out: {too_large}")
-    numbers = {result.id: number for number, result in enumerate(shown_results, 1)}
     total, failing = len(report.results), sum(result.outcome != "passed" for result in report.results)
     return _render(
         "run.html",
@@ -78,22 +78,20 @@ def render(report: Report) -> str:
         facts=" · ".join(filter(None, (report.started, report.command, report.commit))),
         notes=notes,
         sections=[*run_blocks(report), *_group_blocks(report), *evalreport.recommendation_blocks(report)],
-        shared=[
-            (
-                replace(change.diff, place=change.headline),
-                change.names(),
-                [(result.id, numbers.get(result.id)) for result in change.results[:_MOST_LINKED]],
-            )
-            for change in shared[:_MOST_LINKED]
-        ],
+        shared=[block for change in shared[:_MOST_SHARED] for block in _shared_blocks(change)],
         rows=rows,
         run=_run_blocks(report),
         tool=report.tool,
     )
 
 
-def _row(number: int, result: Result, details: Markup) -> dict[str, object]:
-    """Return a result in the list of all. `details`: what is behind it, if there is anything."""
+def _shared_blocks(change: SharedChange) -> tuple[Block, ...]:
+    return Diffs((replace(change.diff, place=change.headline),)), Note(change.names(_MOST_NAMED))
+
+
+def _row(result: Result, details: Markup, is_early: bool) -> dict[str, object]:
+    """Return a result in the list of all. `details`: what is behind it, if there is anything; they are open
+    for the first ones that did not pass."""
     difference_count, case = count_differences(result), result.case
     labels = [result.name, result.criticality, result.verdict]
     if case is not None:
@@ -101,16 +99,14 @@ def _row(number: int, result: Result, details: Markup) -> dict[str, object]:
         labels.append(" ".join(f"#{tag}" for tag in case.tags[:5]))
         labels.append(f"score {case.score:.3f}" if case.score not in (None, 0, 1) else "")
     labels.append(count_noun(difference_count, "difference") if difference_count else "")
-    is_notable = number <= _MOST_OPEN and result.outcome not in ("passed", "skipped")
     return {
-        "number": number,
         "id": result.id,
         "outcome": result.outcome,
         "labels": " · ".join(cut_line(label, 200) for label in labels if label),
         "took": format_seconds(result.seconds),
         "details": details,
         "tag": "details" if details else "div",
-        "is_open": bool(details) and is_notable,
+        "is_open": bool(details) and is_early and result.outcome not in ("passed", "skipped"),
     }
 
 
@@ -163,7 +159,7 @@ def render_history(history: History) -> str:
         verdict=f"{len(history.trends):,} baselines over {len(runs):,} runs",
         facts=f"{runs[0].started} to {runs[-1].started}",
         sections=[trends_table(history.trends)],
-        most=_MOST_LINKED,
+        most=_MOST_TRENDS,
     )
 
 
