@@ -14,7 +14,7 @@ from baselinekit.clients.trust import in_ci
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.results import Report, Typed
-from baselinekit.report.forms.table import ANNOTATIONS, form_of, render_report
+from baselinekit.report.forms import ANNOTATIONS, form_of, render_report
 from baselinekit.report.wording import format_lines, headline
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import nearest_config, project_root

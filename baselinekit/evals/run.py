@@ -30,7 +30,7 @@ from baselinekit.model.prompts import EvalRow
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.model.values import Path
 from baselinekit.report.evalreport import without_details
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each

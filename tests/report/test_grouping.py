@@ -8,7 +8,7 @@ from report.reports import report, result, spot
 from baselinekit.model.results import Result
 from baselinekit.report import terminal
 from baselinekit.report.differences import share
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 from baselinekit.report.wording import Style
 
 PLAIN = Style(width=80)

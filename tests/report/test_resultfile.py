@@ -15,7 +15,7 @@ from baselinekit.model.grades import Attempt, Classified, Grade, JudgeFacts, Pas
 from baselinekit.model.recipes import ModelUsage, Usage
 from baselinekit.model.results import CaseFacts, Coverage, Repeats, Report, Shard, SuiteFacts, Typed
 from baselinekit.model.values import ABSENT
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 from baselinekit.report.resultfile import compact, path_of, read
 from baselinekit.structs import replace
 from baselinekit.values.paths import render as render_path

@@ -11,7 +11,7 @@ from report.pages import BREAKING, SCRIPT, STYLE, Page
 from report.reports import FILE, NASTY, report, result, spot
 
 from baselinekit.model.results import Report
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=40)
 
