@@ -4,7 +4,7 @@ is a file and a row."""
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-from baselinekit.errors import InvalidInput, Problem, suggest
+from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import Report
 
 Form = Callable[[Report], str]
@@ -35,10 +35,8 @@ def form_of(path: str, forms: Mapping[str, str] = FORMS) -> Form:
     fitting = [ending for ending in endings if name.endswith(ending)]
     fitting = [ANNOTATIONS] if path == ANNOTATIONS else fitting
     if not fitting:
-        ending = name[name.rindex(".") :] if "." in name else name
-        hint = suggest(ending, endings) or "name it x.json, x.junit.xml, x.md or x.html"
         message = f"the ending of {path!r} is not that of a report ({', '.join(endings)})"
-        raise InvalidInput(Problem("BK503", message, hint))
+        raise InvalidInput(Problem("BK503", message, "name it x.json, x.junit.xml, x.md or x.html"))
     form: Form = import_module(forms[max(fitting, key=len)], "baselinekit.report").render
     return form
 
