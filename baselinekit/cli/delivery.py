@@ -14,7 +14,7 @@ from baselinekit.clients.trust import in_ci
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.results import Report, Typed
-from baselinekit.report.forms.table import ANNOTATIONS, form_of, render_report
+from baselinekit.report.forms import ANNOTATIONS, form_of, render_report
 from baselinekit.report.wording import format_lines, headline
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.project import nearest_config, project_root
@@ -49,10 +49,6 @@ def deliver(report: Report, outputs: Sequence[str], root: str, read: Sequence[st
     it was made of."""
     report = replace(report, typed=_with_answers(report.typed, outputs, read))
     full_report = replace(report, folder=folder_in_repository(root))
-    if any(output.lower().endswith(".html") for output in outputs):
-        from baselinekit.commands.history import with_trends
-
-        full_report = with_trends(full_report, root)
     lost: list[str] = []
     for output in outputs:
         if output != ANNOTATIONS:

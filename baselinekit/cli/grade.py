@@ -17,7 +17,7 @@ from baselinekit.graders.by_human import describe_choices, options_of, value_of,
 from baselinekit.model.ratings import Rating, RatingItem, Sheet
 from baselinekit.model.values import Json
 from baselinekit.report import rating as screens, resultfile
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 from baselinekit.report.wording import Style
 from baselinekit.store.results import write_text
 from baselinekit.structs import MutableStruct, field, replace

@@ -33,7 +33,7 @@ from baselinekit.metrics import PRESETS, RATE
 from baselinekit.model.evals import ALLOWABLE, Gate, GateResult, Suite, worst_exit_code
 from baselinekit.model.results import Report
 from baselinekit.report import gates as shown, next_commands, resultfile, terminal
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 from baselinekit.report.sections import run_blocks, skipped_blocks
 from baselinekit.report.wording import Style
 from baselinekit.store.results import TRIED, check_place, load_not_passed, remember_not_passed, write_text

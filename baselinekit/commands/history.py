@@ -228,26 +228,3 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> model.H
         raise NothingSelected(Problem("BK509", message, hint))
     trends = tuple(model.Trend(id, tuple(seen[id])) for id in chosen_ids)
     return model.History(tuple(runs), trends, tuple(unreadable))
-
-
-# What a report shows of earlier runs: only what its charts need of the history.
-
-
-_MOST = 60
-"""How many runs are shown, the latest ones."""
-
-
-def with_trends(report: model.Report, root: str) -> model.Report:
-    """Return the report with earlier runs. A history that is missing or unreadable does not make it fail."""
-    try:
-        history = load(root, last=_MOST + 1)
-    except BaselinekitError:
-        return report
-    ids = {result.id for result in report.results}
-    runs = tuple(run for run in history.runs if run.started < report.started)[-_MOST:]
-    earlier = tuple(
-        model.Trend(trend.id, tuple(one for one in trend.seen if one.run.started < report.started))
-        for trend in history.trends
-        if trend.id in ids
-    )
-    return replace(report, past=model.History(runs, earlier))

@@ -8,7 +8,6 @@ from contextlib import closing, contextmanager, nullcontext
 from baselinekit import __version__
 from baselinekit.commands.context import ModelThreads, RunContext
 from baselinekit.commands.executor import OUT_OF_BUDGET, Chunk, Elsewhere, in_threads
-from baselinekit.commands.history import with_trends
 from baselinekit.commands.loading import with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder, keep_seen
@@ -31,7 +30,7 @@ from baselinekit.model.prompts import EvalRow
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.model.values import Path
 from baselinekit.report.evalreport import without_details
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 from baselinekit.store.journal import Journal
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each
@@ -409,8 +408,6 @@ def keep_reports(project: Project, suite: Suite, report: Report) -> tuple[list[s
     if suite.file is None:
         return [], ""
     shown_report = report if suite.reporting.include_details else without_details(report)
-    if "html" in suite.reporting.format:
-        shown_report = with_trends(shown_report, project.root)
     endings = (ending for form in suite.reporting.format for ending in _ENDINGS[form])
     texts = {ending: render_report(shown_report, f"x{ending}") for ending in endings}
     try:

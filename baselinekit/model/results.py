@@ -426,7 +426,6 @@ class Report(Struct):
     shard: Shard | None = None
     coverage: Coverage = NOT_NARROWED
     folder: str = ""
-    past: History = field(default_factory=History)
     against: BaselineChanges | None = None
     suite: SuiteFacts | None = None
     earlier: EarlierComparison | None = None

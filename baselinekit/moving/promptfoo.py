@@ -35,20 +35,29 @@ def _form(name: str, *keys: str, **types: Any) -> Any:
 
 Configuration = _form(
     "Configuration",
-    *("prompts", "providers", "targets", "tests", "defaultTest", "description"),
-    *("evaluateOptions", "outputPath", "sharing", "writeLatestResults", "commandLineOptions", "version"),
+    *("prompts", "providers", "targets", "tests", "defaultTest", "scenarios", "assertionTemplates"),
+    *(
+        "description",
+        "evaluateOptions",
+        "outputPath",
+        "sharing",
+        "writeLatestResults",
+        "commandLineOptions",
+        "version",
+    ),
     *("tracing", "metadata", "tags"),
 )
 OptionsOfTest = _form("OptionsOfTest", "provider", "disableVarExpansion")
-PromptfooTest = _form(  # also what holds for all tests
+PromptfooTest = _form(  # also what holds for all tests, and the data of a scenario
     "PromptfooTest",
-    "description",
+    *("description", "provider"),
     vars=dict[str, Json] | str | None,
     options=OptionsOfTest | None,
     threshold=Threshold | None,
     metadata=dict[str, Json] | None,
-    **dict.fromkeys(("assert", "prompts"), list[Json] | None),
+    **dict.fromkeys(("assert", "providers", "prompts"), list[Json] | None),
 )
+Scenario = _form("Scenario", "description", "tests", config=list[Json] | None)
 _SETTINGS = {"temperature": "temperature", "max_tokens": "max_tokens", "maxTokens": "max_tokens"}
 _DESTINATIONS = ("apiBaseUrl", "apiHost")
 _OF_CONFIGURATION = ("apiKey", "apiKeyEnvar", "organization", "cost")
@@ -62,7 +71,6 @@ _HINTS = {
     "nunjucksFilters": "write the prompts without them",
     "env": "declare what requests need under `variables:` of baselinekit.yaml",
     "transform": "judge the answer as it is",
-    "scenarios": "write its data into `vars` of each test",
 }
 _FILE = "file://"
 _PROGRAMS = (".js", ".cjs", ".mjs", ".ts", ".py", ".rb", ".sh", ".wasm", ".go")
@@ -92,10 +100,12 @@ def read(source: SourceText, files: EvalFiles) -> DraftEvals:
     elif not providers:
         reading.leave_out((key,), "no provider carries over", "name a model")
     config: dict[str, Json] = {}
-    if len(providers) == 1 and (shared := providers[0].execution):
+    tests = [*_tests(raw, reading)]
+    has_one_provider = len(providers) == 1 and all("provider" not in test.merged for test in tests)
+    if has_one_provider and (shared := providers[0].execution):
         config["execution"] = shared
         providers = [replace(providers[0], execution={})]
-    cases = [case for test in _tests(raw, reading) for case in _cases(test, prompts, providers, reading)]
+    cases = [case for test in tests for case in _cases(test, prompts, providers, reading)]
     name, description = as_name(str(raw.get("description") or "promptfoo")), raw.get("description")
     metadata: dict[str, Json] = {"id": name}
     metadata |= {"description": description} if isinstance(description, str) else {}
@@ -320,8 +330,8 @@ def _model_of(provider: Mapping[str, Json], reading: Reading) -> str:
 
 
 class StatedTest(Struct):
-    """A test at its place, with what holds for it: `merged` has its own keys and those of all tests. Each of
-    its assertions has its place."""
+    """A test at its place, with what holds for it: `merged` has its own keys, those of its scenario and those
+    of all tests. Each of its assertions has its place."""
 
     at: Path
     merged: dict[str, Json]
@@ -341,6 +351,13 @@ def _tests(raw: Mapping[str, Json], reading: Reading) -> Iterator[StatedTest]:
     for entry in _entries(raw.get("tests"), ("tests",), reading):
         if own := _layer(*entry, "a test", reading):
             yield _merged(usual, own)
+    for stated, at in _entries(raw.get("scenarios"), ("scenarios",), reading):
+        scenario = reading.known(Scenario, stated, at, "a scenario") or {"tests": None}
+        for data, data_at in _listed(scenario.get("config") or [{}], (*at, "config")):
+            shared = _layer(data, data_at, "a scenario", reading) or ({}, at)
+            for entry in _entries(scenario.get("tests", [{}]), (*at, "tests"), reading):
+                if own := _layer(*entry, "a test", reading):
+                    yield _merged(usual, shared, own)
 
 
 def _layer(raw: Json, at: Path, what: str, reading: Reading) -> Layer | None:
@@ -403,7 +420,7 @@ def _cases(
     variants: list[Mapping[str, Json]] = []
     with reading.listing(test.at):
         variants = _variants(test, reading)
-    for values, provider, prompt in product(variants, providers, prompts):
+    for values, provider, prompt in product(variants, _asked(test, providers, reading), prompts):
         chosen = test.merged.get("prompts") or provider.prompts
         if chosen and prompt.label not in chosen and prompt.label.partition(":")[0] not in chosen:
             continue
@@ -417,6 +434,16 @@ def _cases(
             head |= {"name": " · ".join([title, *labels])} if title else {}
             case |= {"sidecar": test.merged["metadata"]} if test.merged.get("metadata") else {}
             yield head | case | ({"metadata": {"tags": labels}} if labels else {})
+
+
+def _asked(test: StatedTest, providers: Sequence[Provider], reading: Reading) -> Sequence[Provider]:
+    """The providers that a test is for: its own one, or those of the configuration that it names, or all."""
+    own, names = test.merged.get("provider"), test.merged.get("providers")
+    if own is not None:
+        named = [provider for provider in providers if provider.label == own]
+        single = None if named else _provider(own, (*test.at, "provider"), reading)
+        return named or ([single] if single else providers)
+    return providers if names is None else [one for one in providers if one.label in names]
 
 
 def _case(
@@ -459,6 +486,10 @@ def _asserted(
 ) -> Asserted | None:
     """The grader of an assertion; None if there is none, which is listed."""
     raw = promptfooasserts.from_short(raw) if isinstance(raw, str) else raw
+    if isinstance(raw, dict) and isinstance(reference := raw.get("$ref"), str):
+        templates = _mapping(_mapping(reading.source.value).get("assertionTemplates"))
+        template = _mapping(templates.get(reference.removeprefix("#/assertionTemplates/")))
+        raw = {**template, **{key: value for key, value in raw.items() if key != "$ref"}}
     if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
         reading.leave_out(at, "an assertion without a type")
         return None

@@ -16,6 +16,7 @@ UPDATES = (
     ("--baseline-update", "all", _ALL),
     ("--baseline-update=new", "new", "only those that are not there yet, also in CI"),
     ("--baseline-update=changed", "changed", "those that changed"),
+    ("--baseline-update=all", "all", "both, as --baseline-update alone"),
 )
 ITEMS = "--baselinekit"
 ITEM_OPTIONS: dict[str, tuple[str, bool, str]] = {

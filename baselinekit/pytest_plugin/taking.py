@@ -5,14 +5,12 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
-from datetime import date, datetime, time
 from inspect import signature
 from pathlib import Path as FilePath
 from types import FrameType
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -25,7 +23,6 @@ from baselinekit.library.placeholders import (
     any_iso_datetime,
     any_number,
     any_string,
-    any_time,
     any_url,
     any_uuid,
     anything,
@@ -34,12 +31,11 @@ from baselinekit.library.placeholders import (
     regex,
 )
 from baselinekit.library.values import NoJsonError, as_json
-from baselinekit.model.values import Json, Path, json_type
+from baselinekit.model.values import Json, Path
 from baselinekit.moving.baselines import OPTION, TakenTest, TakenValue
 from baselinekit.structs import Struct, field, plain
 from baselinekit.values.equality import canonical
-from baselinekit.values.paths import find, of_any_row, parse, render
-from baselinekit.values.places import value_at
+from baselinekit.values.paths import render
 
 _TABLES = ("num_regression", "dataframe_regression", "ndarrays_regression")
 _REGRESSIONS = (*_TABLES, "data_regression", "file_regression", "image_regression")
@@ -332,8 +328,6 @@ def _has_no_arguments(matcher: Any) -> bool:
 
 # syrupy.
 
-_SyrupyPath = Iterable[tuple[object, type]]
-
 
 def record_syrupy(recorder: SnapshotRecorder) -> None:
     from syrupy.assertion import SnapshotAssertion
@@ -343,89 +337,16 @@ def record_syrupy(recorder: SnapshotRecorder) -> None:
     def compare_and_record(self: Any, value: Any) -> bool:
         self.update_snapshots = self.update_new_snapshots_only = False
         key, name = (id(self), self.num_executions), self._custom_index
-        options = SyrupyOptions(self._matcher, self._include, self._exclude)
-        is_equal = compare(self(matcher=options.matcher, exclude=options.exclude), value)
-        recorder.record("snapshot", key, lambda: options.comparison(value), name)
+        is_plain = not (self._matcher or self._include or self._exclude)
+        is_equal = compare(self, value)
+        recorder.record("snapshot", key, lambda: _of_syrupy(value, is_plain), name)
         return is_equal
 
     SnapshotAssertion.__eq__ = compare_and_record  # type: ignore[method-assign]
 
 
-class SyrupyOptions:
-    """The matcher and the filters of one comparison, which note what they replace and leave out."""
-
-    def __init__(self, matcher: Any, include: Any, exclude: Any):
-        self._matcher, self._include, self._exclude = matcher, include, exclude
-        self._replaced: dict[tuple[object, ...], tuple[object, object]] = {}
-        self._left_out: dict[tuple[object, ...], None] = {}
-
-    def matcher(self, *, data: Any, path: _SyrupyPath) -> Any:
-        result = self._matcher(data=data, path=path) if self._matcher else data
-        if result is not data:
-            self._replaced[tuple(key for key, _ in path)] = data, result
-        return result
-
-    def exclude(self, *, prop: Any, path: _SyrupyPath) -> bool:
-        is_out = bool(self._exclude and self._exclude(prop=prop, path=path))
-        is_out = is_out or bool(self._include and not self._include(prop=prop, path=path))
-        if is_out:
-            self._left_out[(*(key for key, _ in path), prop)] = None
-        return is_out
-
-    def comparison(self, value: object) -> ComparedSnapshot:
-        """Return the value with a placeholder where a class was put in place of a value, and without what was
-        left out."""
-        output = as_json(value)
-        placeholders = []
-        for keys, (data, result) in self._replaced.items():
-            path = _path_in(output, keys)
-            if path is None or type(result).__name__ != "Repr":
-                where = ".".join(map(str, keys)) or "the value"
-                raise NoJsonError(f"{where} is changed by a matcher: change it before it is compared")
-            placeholders.append((path, _placeholder_for(data, value_at(output, path)).text))
-        paths = {path for keys in self._left_out if (path := _path_in(output, keys)) is not None}
-        rules = {"ignore_fields": [*_patterns(paths, output)]} if paths else {}
-        return ComparedSnapshot(_without(output, paths), tuple(placeholders), rules)
-
-
-def _path_in(value: Json, keys: Iterable[object]) -> Path | None:
-    """Return a path of Python keys as one of the JSON; None if it does not lead anywhere."""
-    path: Path = ()
-    for key in keys:
-        part = key if isinstance(value, list) and isinstance(key, int) else _key(key)
-        try:
-            value = value[part]
-        except (KeyError, IndexError, TypeError):
-            return None
-        path = (*path, part)
-    return path
-
-
-def _placeholder_for(data: object, value: Json) -> Placeholder:
-    """Return the placeholder for values of a class: of those with a form of their own, else by their JSON."""
-    forms = {UUID: any_uuid, datetime: any_iso_datetime, date: any_iso_date, time: any_time}
-    for kind, form in forms.items():
-        if isinstance(data, kind):
-            return form
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    return any_integer if is_integer else placeholder(f"any_{json_type(value)}")
-
-
-def _patterns(paths: set[Path], output: Json) -> Iterator[str]:
-    """Yield the paths of rules: one for all rows where each of them has such a place."""
-    by_pattern: dict[str, list[Path]] = {}
-    for path in sorted(paths, key=str):
-        by_pattern.setdefault(render(of_any_row(path)), []).append(path)
-    for pattern, places in by_pattern.items():
-        is_of_all = {path for path, _ in find(parse(pattern), output)} <= paths
-        yield from [pattern] if is_of_all else map(render, places)
-
-
-def _without(value: Json, paths: set[Path], path: Path = ()) -> Json:
-    """Return a value without these members of objects."""
-    if isinstance(value, dict):
-        kept = {key: item for key, item in value.items() if (*path, key) not in paths}
-        return {key: _without(item, paths, (*path, key)) for key, item in kept.items()}
-    if isinstance(value, list):
-        return [_without(item, paths, (*path, number)) for number, item in enumerate(value)]
-    return value
+def _of_syrupy(value: object, is_plain: bool) -> ComparedSnapshot:
+    if not is_plain:
+        hint = "write baseline(placeholders={…}, ignore=[…])"
+        raise NoJsonError(f"a matcher or a filter of syrupy, which is not taken over: {hint}")
+    return ComparedSnapshot(as_json(value))

@@ -4,7 +4,6 @@ Two texts of several lines become a unified diff. The time that difflib takes gr
 of the lines, so it gets only short stretches between lines that occur once in either text. What repeats along
 an array is shown once (`body.users.*.name missing in 20 of 20`), and what is not shown is counted."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +11,7 @@ from difflib import SequenceMatcher
 from itertools import accumulate
 from unicodedata import normalize
 
-from baselinekit.escape import one_line
+from baselinekit.escape import json_ascii, json_escape, one_line
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Kind
 from baselinekit.model.results import ReportedDifference, Result
@@ -29,8 +28,7 @@ from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import value_or_absent
 from baselinekit.values.texts import count_noun, cut_position, list_first, note
 
-# Both sides of a difference: a long text is cut to what changed, at the same places on both sides; where two
-# texts look alike, the characters that differ are shown escaped.
+# Both sides of a difference: a long text is cut to what changed, at the same places on both sides.
 
 Stretch = tuple[int, int, int, int]
 """A range of the old sequence (start, end) and the range of the new one that replaces it."""
@@ -43,30 +41,14 @@ _LONG = 200
 """Of longer texts, only the surroundings of changes are shown."""
 
 _MOST_READ = 100_000
+_BLANKS = lazy_pattern(r"[^\S \t\r\n]")
 _WORDS = lazy_pattern(r"\w+|\s+|.", re.DOTALL)
-_CONFUSABLES: dict[int, int | str] = {
-    **str.maketrans(
-        "\u0430\u03b1\u0441\u0435\u0456\u0131\u0458\u043a\u043e\u03bf\u0440\u03c1\u0455\u03bd\u0445\u0443\u0410"
-        "\u0391\u0412\u0432\u0392\u0421\u0415\u0395\u041d\u043d\u0397\u0406\u0399\u0408\u041a\u039a\u041c\u043c"
-        "\u039c\u039d\u041e\u039f\u0420\u03a1\u0405\u0422\u0442\u03a4\u0425\u03a7\u0423\u03a5\u0396\u0417\u0437",
-        "aaceiijkooppsvxyAABBBCEEHHHIIJKKMMMNOOPPSTTTXXYYZ33",
-    ),
-    **dict.fromkeys(map(ord, "\u2018\u2019\u201a\u201b\u2032\u02bc\u00b4\uff07"), "'"),
-    **dict.fromkeys(map(ord, "\u201c\u201d\u201e\u201f\u2033\uff02"), '"'),
-    **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe63\uff0d"), "-"),
-    **str.maketrans("\u2044\u2215\u01c0\u037e\ua789\u2236\u2024", "//|;::."),
-    ord("\ufb01"): "fi",
-    ord("\ufb02"): "fl",
-    ord("\u2026"): "...",
-    **dict.fromkeys([0xAD, 0x34F, 0x61C, 0x180E, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF], ""),
-}
-"""The letters of other alphabets, quotes, dashes and invisible characters that look like a plain text."""
 
 
 def pair(
     expected: Json, actual: Json, with_types: bool = False, limit: int = LONGEST, are_templates: bool = False
 ) -> tuple[str, str]:
-    """Return both sides of a difference as JSON, shortened, with look-alike characters escaped."""
+    """Return both sides of a difference as JSON, shortened."""
     left, right = shorten_pair(as_text(expected, template=True), as_text(actual, are_templates), limit)
     if with_types:
         left += f" ({json_type(expected)})" if expected is not ABSENT and left != expected else ""
@@ -75,34 +57,30 @@ def pair(
 
 
 def shorten_pair(old: str, new: str, limit: int = LONGEST) -> tuple[str, str]:
-    """Return two texts cut to what differs. Long common parts are left out, and characters that look alike
-    are shown escaped, as `\\u00a0`."""
-    is_long = max(len(old), len(new)) > min(_LONG, limit)
-    if not is_long and (old == new or (old.isascii() and new.isascii())):
+    """Return two texts cut to what differs: long common parts are left out. Blanks besides the space are
+    shown escaped, as `\\u00a0`; and where both texts would look the same, all that is not ASCII."""
+    is_alike = old != new and normalize("NFKC", old) == normalize("NFKC", new)
+    old, new = map(json_ascii if is_alike else _escape_blanks, (old, new))
+    if max(len(old), len(new)) <= min(_LONG, limit):
         return old, new
     if old == new:
         return cut(old, limit), cut(new, limit)
     stretches = _find_stretches(old[:_MOST_READ], new[:_MOST_READ])
     if old[_MOST_READ:] != new[_MOST_READ:]:
         stretches.append((min(len(old), _MOST_READ), len(old), min(len(new), _MOST_READ), len(new)))
-    twins = [look_alike(old[o1:o2], new[n1:n2]) for o1, o2, n1, n2 in stretches]
-    around = max(2, min(_AROUND, limit // 4)) if is_long else max(len(old), len(new))
-    room = limit if is_long else around
-
-    def render_sides(escaped: list[bool]) -> tuple[str, str]:
-        left = [(o1, o2, twin) for (o1, o2, _, _), twin in zip(stretches, escaped, strict=True)]
-        right = [(n1, n2, twin) for (_, _, n1, n2), twin in zip(stretches, escaped, strict=True)]
-        return _render(old, left, around, room), _render(new, right, around, room)
-
-    sides = render_sides(twins)
-    return render_sides([True] * len(stretches)) if look_alike(*sides) else sides
+    around = max(2, min(_AROUND, limit // 4))
+    gone = _render(old, [(o1, o2) for o1, o2, _, _ in stretches], around, limit)
+    return gone, _render(new, [(n1, n2) for _, _, n1, n2 in stretches], around, limit)
 
 
-def _render(text: str, changed: list[tuple[int, int, bool]], around: int, room: int) -> str:
-    """Return the changed parts of a text, some of them escaped, with their surroundings, as far as there is
-    room."""
+def _escape_blanks(text: str) -> str:
+    return text if text.isascii() else _BLANKS.sub(json_escape, text)
+
+
+def _render(text: str, changed: list[tuple[int, int]], around: int, room: int) -> str:
+    """Return the changed parts of a text with their surroundings, as far as there is room."""
     shown, at = "", 0
-    for number, (begin, end, is_escaped) in enumerate([*changed, (len(text), len(text), False)]):
+    for number, (begin, end) in enumerate([*changed, (len(text), len(text))]):
         is_last = number == len(changed)
         after = min(begin, at + around) if number else 0
         before = begin if is_last else max(at, begin - around)
@@ -110,50 +88,25 @@ def _render(text: str, changed: list[tuple[int, int, bool]], around: int, room: 
         gap = f"{' ' if after else ''}… {count_noun(hidden, 'character')} alike{'' if is_last else ' … '}"
         if hidden <= around:
             after, gap = before, ""
-        parts = ((at, after, False, ""), (before, begin, False, gap), (begin, end, is_escaped, ""))
-        for first, last, is_to_escape, words in parts:
+        for first, last, words in ((at, after, ""), (before, end, gap)):
             fitting = first + cut_position(text[first:last], room)
-            part = text[first:fitting]
-            shown += words + (_escape(part) if is_to_escape else part)
-            room -= len(part)
+            shown += words + text[first:fitting]
+            room -= fitting - first
             if fitting < last:
                 return shown + note(len(text) - fitting)
         at = end
     return shown
 
 
-def _escape(text: str) -> str:
-    return "".join(part if part.isascii() else json.dumps(part)[1:-1] for part in text)
-
-
-def look_alike(old: str, new: str) -> bool:
-    return not (old.isascii() and new.isascii()) and visible_form(old) == visible_form(new)
-
-
-def escape_lookalikes(texts: list[str]) -> list[str]:
-    """Return the texts, escaped where two different ones look the same."""
-    if all(map(str.isascii, texts)):
-        return texts
-    looks = Counter(map(visible_form, {*texts}))
-    return [_escape(text) if looks[visible_form(text)] > 1 else text for text in texts]
-
-
-def visible_form(text: str) -> str:
-    """Return what a reader sees of a text: letters, quotes and blanks that look alike become the same."""
-    composed = normalize("NFC", text).translate(_CONFUSABLES)
-    return "".join(" " if character.isspace() else character for character in composed)
-
-
 def _find_stretches(old: str, new: str) -> list[Stretch]:
-    """Return where two texts differ, in characters: word by word, and within words that are partly the
-    same, if their letters may look alike or they are long."""
+    """Return where two texts differ, in characters: word by word, and within long ones."""
     words = [_WORDS.findall(text) for text in (old, new)]
     ends = [[*accumulate(map(len, words_of_side), initial=0)] for words_of_side in words]
     stretches: list[Stretch] = []
     for word1, word2, word3, word4 in changes(*words):
         o1, o2, n1, n2 = ends[0][word1], ends[0][word2], ends[1][word3], ends[1][word4]
         parts = old[o1:o2], new[n1:n2]
-        if max(map(len, parts)) <= _LONG and "".join(parts).isascii():
+        if max(map(len, parts)) <= _LONG:
             stretches.append((o1, o2, n1, n2))
         else:
             inner = changes([*parts[0]], [*parts[1]])
@@ -256,8 +209,6 @@ def diffs(result: Result, fold: bool = True, most: int = MOST_SHOWN) -> tuple[li
         if len(shown_diffs) == most:
             break
         shown_diffs.append(_diff(group, most, result.resolved))
-    paths = escape_lookalikes([diff.path for diff in shown_diffs])
-    shown_diffs = [replace(diff, path=path) for diff, path in zip(shown_diffs, paths, strict=True)]
     return shown_diffs, count_differences(result) - sum(diff.count for diff in shown_diffs)
 
 

@@ -11,7 +11,7 @@ from baselinekit.report import wording
 from baselinekit.report.blocks import Cell, Heading, Table, table
 from baselinekit.report.details import deciding_grades, explaining_attempt, grades_of
 from baselinekit.report.differences import describe_in_brief
-from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
+from baselinekit.report.next_commands import review_command, select_renewable, typed_of
 from baselinekit.report.resultfile import written
 from baselinekit.report.sections import beside_document
 from baselinekit.report.values import page
@@ -142,7 +142,7 @@ def _advise(report: Report) -> Iterator[tuple[str, str]]:
             words = f"could not be judged ({case.code}): fix that first, it has no result yet"
         elif select_renewable([case]):
             words = f"{describe_in_brief(case)}: check it, or accept it"
-            command = refresh_command([case], typed_of(report))
+            command = review_command([case], typed_of(report))
         elif case.outcome in FAULTS:
             words = describe_in_brief(case)
         if words:

@@ -1,7 +1,7 @@
 """The commands to type next, the most useful first, for every form of report and every command.
 
-They depend on the kind of result: a baseline is compared, and refreshed by its id; a regression record among
-evals is run, and refreshed by its file; what a case without a baseline expects, only people can say."""
+They depend on the kind of result: a baseline is compared, and reviewed by its id; a regression record among
+evals is run, and reviewed by its file; what a case without a baseline expects, only people can say."""
 
 import re
 import shlex
@@ -13,10 +13,8 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model import results
 from baselinekit.model.baselines import is_settled_by_refresh
 from baselinekit.model.evals import GateResult
-from baselinekit.model.results import UNDECIDED, Report, ReportedDifference, Result, Typed
-from baselinekit.placeholders.grammar import tokens_in
+from baselinekit.model.results import UNDECIDED, Report, Result, Typed
 from baselinekit.structs import replace
-from baselinekit.values.places import places
 
 NOTHING = Typed()
 
@@ -27,9 +25,6 @@ _MOST_COMMANDS = 2
 _MOST_NAMED = 3
 _MOST_FILES = 20
 _RESULT_FILE = lazy_pattern(r"(.*/)?[^/.]*\.json", re.DOTALL)
-_OUTCOMES = (("status",), ("exit_code",))
-"""The paths at which an output states whether the run succeeded."""
-
 _WAITING = ("pending", "disputed")
 """Verdicts that only people can settle."""
 
@@ -70,23 +65,19 @@ def select_renewable(results: Sequence[Result]) -> list[Result]:
     ]
 
 
-def refresh_command(results: Sequence[Result], typed: Typed = NOTHING, *options: str) -> str:
-    """Return the command that accepts the new outputs, or the review of them if some need a permission: the
-    user still has to confirm. It reads the result file if there is one, since readers elsewhere have no kept
-    answers."""
+def review_command(results: Sequence[Result], typed: Typed = NOTHING) -> str:
+    """Return the command that shows the new outputs, and accepts them one by one. It reads the result file if
+    there is one, since readers elsewhere have no kept answers."""
     targets = list(dict.fromkeys(result.id if result.case is None else result.file for result in results))
     compared = all(result.case is None for result in results)
-    is_risky = any(_is_risky(spot) for result in results for spot in result.differences)
-    words = ["review" if is_risky else "refresh", *(_answers_from(typed) if compared else ())]
+    words = ["review", *(_answers_from(typed) if compared else ())]
     if not compared:
         words += targets[:_MOST_FILES]
     elif len(targets) <= (_MOST_FILES if typed.narrowed else _MOST_NAMED):
         words += [*typed.paths, *_id_options(targets, _MOST_FILES)] if typed.paths else targets
     elif typed.paths or typed.selection:
         words += [*typed.paths, *typed.selection]
-    elif "--from" not in words and not is_risky:
-        words.append("--all-failed")
-    return command_line(*words, *options, *typed.operator)
+    return command_line(*words, *typed.operator)
 
 
 def _answers_from(typed: Typed) -> tuple[str, ...]:
@@ -95,15 +86,6 @@ def _answers_from(typed: Typed) -> tuple[str, ...]:
     if typed.results:
         return tuple(word for file in typed.results for word in ("--from", file))
     return ("--replay", *typed.asking) if typed.unkept else ()
-
-
-def _is_risky(spot: ReportedDifference) -> bool:
-    """Whether a difference is accepted only with an explicit permission: another type, a key that is gone,
-    whether the run succeeded, and what a placeholder expects."""
-    is_key = bool(spot.path) and isinstance(spot.path[-1], str)
-    if spot.kind == "type" or (spot.kind == "missing" and is_key) or spot.path in _OUTCOMES:
-        return True
-    return spot.kind != "extra" and any(next(tokens_in(value), None) for _, value in places(spot.expected))
 
 
 def show_commands(

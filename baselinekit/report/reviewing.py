@@ -11,11 +11,11 @@ from baselinekit.errors import Problem
 from baselinekit.escape import escape_ci_commands, escape_controls, one_line
 from baselinekit.model import changes
 from baselinekit.model.changes import RISKS, Change, Member, RefreshPlan, RefreshProposal, Risk, Scene, Verb
-from baselinekit.model.values import ABSENT, Json
+from baselinekit.model.values import Json
 from baselinekit.report import differences, wording
 from baselinekit.report.blocks import DiffLine
 from baselinekit.report.next_commands import command_line
-from baselinekit.report.values import cut_line, page, short, without_absent
+from baselinekit.report.values import cut_line, page, without_absent
 from baselinekit.report.wording import Style, cut_to_width, first_of, format_lines
 from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun, list_first
@@ -23,7 +23,6 @@ from baselinekit.values.texts import count_noun, list_first
 _MOST_PLANS = 40
 _MOST_LINES = 20
 _MOST_LOST = 10
-_LONGEST = 40
 _RISK_COLOURS: dict[Risk, str] = {"low": "dim", "medium": "yellow", "high": "bold red"}
 _SIGN_COLOURS = {"-": "red", "+": "green", "@": "cyan"}
 _KINDS = {"value": "another value", "retyped": "another type", "order": "in another order"}
@@ -310,15 +309,6 @@ def _question_lines(scene: Scene, style: Style) -> Iterator[str]:
             yield f"  {style.paint(f'{one_line(name):<{widest}}', 'dim')}  {cut_line(text)}"
 
 
-def _format_sides(change: Change) -> str:
-    if change.kind == "retyped":  # 29 and "29" would look the same
-        texts: tuple[str, ...] = differences.pair(change.before, change.after, with_types=True)
-    else:
-        texts = tuple(short(side, 200) for side in (change.before, change.after) if side is not ABSENT)
-    sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
-    return sign + " -> ".join(cut_to_width(text, _LONGEST) for text in texts)
-
-
 def _footer_lines(scene: Scene, style: Style, columns: int) -> Iterator[str]:
     """Yield the message about the last key, the question, and the keys."""
     yield ""
@@ -354,7 +344,7 @@ def describe_decision(
     """Describe the last decision in one line that stays on the screen."""
     plan, change = members[0]
     word = style.paint(f"{DONE[decision.verb]:<11}", _VERB_COLOURS[decision.verb])
-    text = f"{one_line(decision.text)}" if decision.text else _format_sides(change)
+    text = one_line(decision.text) or " ".join(line.text for line in sides_of(change) if line.tone != "dim")
     suffix = f" and {len(members) - 1:,} more" if len(members) > 1 else ""
     line = f"{word} {one_line(plan.baseline.id)}  {one_line(format_path(change))}  {text}{suffix}"
     return escape_ci_commands(cut_to_width(line, max(20, style.width - 1)))

@@ -10,7 +10,6 @@ from decimal import Decimal
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
-from uuid import UUID
 
 import dirty_equals as dirty
 import pytest
@@ -19,12 +18,8 @@ from console import Console, console
 from moving.test_vcr import MADE
 from snapshotvalues import VALUES
 from storehelp import write
-from syrupy.extensions.amber import AmberSnapshotExtension
-from syrupy.filters import paths, props
-from syrupy.matchers import path_type
 
-from baselinekit.library.values import NoJsonError
-from baselinekit.pytest_plugin.taking import SyrupyOptions, is_matcher, placeholder_of
+from baselinekit.pytest_plugin.taking import is_matcher, placeholder_of
 
 
 @pytest.fixture
@@ -245,47 +240,6 @@ def test_placeholder_of_a_matcher_of_dirty_equals_is_the_same_condition(
     found = placeholder_of(matcher)
     assert (found and found.text) == text
     assert not any(map(is_matcher, (1, "ANY", {"a": 1}, Decimal(1), int)))
-
-
-def compared(value: Any, **options: Any) -> tuple[Any, Any, Any]:
-    """What SyrupyOptions makes of a value that syrupy serialized with these options."""
-    noting = SyrupyOptions(options.get("matcher"), options.get("include"), options.get("exclude"))
-    AmberSnapshotExtension().serialize(value, matcher=noting.matcher, exclude=noting.exclude)
-    found = noting.comparison(value)
-    return found.output, dict(found.placeholders), found.rules
-
-
-ID = UUID(int=1)
-
-
-def test_syrupy_matcher_becomes_a_placeholder_by_the_class_of_the_value() -> None:
-    kinds = path_type({"id": (UUID,), "rows.0.n": (int,), "rows.0.on": (bool,), "name": (str,)})
-    value = {"id": ID, "rows": [{"n": 7, "on": True}], "name": "Ada", "kept": 1}
-    _, placeholders, rules = compared(value, matcher=kinds)
-    assert placeholders == {
-        ("id",): "<<any_uuid>>",
-        ("rows", 0, "n"): "<<any_integer>>",
-        ("rows", 0, "on"): "<<any_boolean>>",
-        ("name",): "<<any_string>>",
-    }
-    assert rules == {}
-
-
-def test_syrupy_matcher_that_changes_a_value_is_not_taken() -> None:
-    def rounded(*, data: Any, path: Any) -> Any:
-        return round(data) if isinstance(data, float) else data
-
-    with pytest.raises(NoJsonError, match=r"^x is changed by a matcher"):
-        compared({"x": 1.5}, matcher=rounded)
-
-
-def test_syrupy_filters_become_ignored_fields() -> None:
-    value = {"id": 1, "rows": [{"id": 2, "n": 1}, {"id": 3, "n": 2}], "name": "Ada"}
-    without = {"rows": [{"n": 1}, {"n": 2}], "name": "Ada"}
-    assert compared(value, exclude=props("id")) == (without, {}, {"ignore_fields": ["id", "rows.*.id"]})
-    one_row = {"id": 1, "rows": [{"id": 2, "n": 1}, {"n": 2}], "name": "Ada"}
-    assert compared(value, exclude=paths("rows.1.id")) == (one_row, {}, {"ignore_fields": ["rows[1].id"]})
-    assert compared(value, include=props("name"))[:1] == ({"name": "Ada"},)
 
 
 def test_convert_keeps_secrets_placeholder_texts_and_large_values_apart(terminal: Console) -> None:

@@ -161,7 +161,7 @@ def test_report_of_shards_proposes_to_accept_the_files_it_read(terminal: Console
     shutil.rmtree(terminal.folder / ".baselinekit")
     terminal.run(f"{_ENV} baselinekit report 1.json 2.json -o r.md -o r.html")
     found = proposed((terminal.folder / "r.md").read_text() + (terminal.folder / "r.html").read_text())
-    accepting = [command for command in found if command.startswith("baselinekit refresh")]
+    accepting = [command for command in found if command.startswith("baselinekit review")]
     assert accepting
     assert all("--from 1.json --from 2.json " in command for command in accepting)
     kept = tmp_path / "kept"
@@ -208,8 +208,8 @@ def test_commands_proposed_by_a_run_of_evals_work(evals: Console) -> None:
     pages = "".join((evals.folder / name).read_text() for name in ("r.md", "r.html"))
     found = proposed(ran.stdout + pages)
     assert "baselinekit run --id louder -v" in found
-    assert "baselinekit refresh evals/regression/known.yaml" in found
-    assert not [line for line in found if "refresh" in line and "known" not in line]  # of a case
+    assert "baselinekit review evals/regression/known.yaml" in found
+    assert not [line for line in found if "review" in line and "known" not in line]  # of a case
     assert not [line for line in found if "compare" in line or "\\" in line]
     try_all(evals, found)
     try_all(evals, proposed(evals.run("baselinekit gate r.json --preset development").stdout))

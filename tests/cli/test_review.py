@@ -191,9 +191,9 @@ def test_review_keys_decide_and_the_end_writes(folder: Path) -> None:
         assert tty.end() == 0
     screen = [line for line in _screen(tty.output) if line]
     assert screen[:3] == [
-        "accepted    one  stdout  one\\n -> uno\\n",
+        "accepted    one  stdout  - one + uno",
         "placeholder three  stdout  <<any_string>>",
-        "rejected    two  stdout  two\\n -> dos\\n",
+        "rejected    two  stdout  - two + dos",
     ]
     assert screen[3] == "1 accepted, 1 rejected, 1 placeholder"
     files = _files(folder)

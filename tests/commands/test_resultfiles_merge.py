@@ -13,7 +13,7 @@ from baselinekit.errors import InvalidInput
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.recipes import ModelUsage
 from baselinekit.model.results import Report, Result, Shard
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 from baselinekit.structs import replace
 
 

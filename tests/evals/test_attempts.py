@@ -32,7 +32,7 @@ from baselinekit.model.recipes import (
 )
 from baselinekit.model.results import Report, Result
 from baselinekit.report import resultfile
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 from baselinekit.report.terminal import format_warnings
 from baselinekit.report.wording import Style
 from baselinekit.secrets.variables import Redactor, Secret

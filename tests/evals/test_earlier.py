@@ -29,7 +29,7 @@ from baselinekit.model.recipes import Answer, HttpRequest, ModelQuestion, Recipe
 from baselinekit.model.results import CaseChange, Coverage, Report, Result, Share, SuiteFacts
 from baselinekit.report import resultfile
 from baselinekit.report.blocks import terminal_lines
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 from baselinekit.report.sections import earlier_blocks
 from baselinekit.report.wording import Style, headline
 from baselinekit.structs import replace

@@ -15,7 +15,7 @@ from baselinekit.model.grades import Attempt, Evaluators, Grade, Grader, HumanRa
 from baselinekit.model.ratings import Rating
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.results import CaseFacts, Report, Result, SuiteFacts
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 from baselinekit.report.resultfile import read
 from baselinekit.structs import replace
 from baselinekit.suites.ratings import FOLDER, dump_ratings

@@ -9,7 +9,7 @@ from promptfiles import FOLDER, prompt_folder
 from baselinekit.model.evals import Case
 from baselinekit.model.recipes import Answer, ModelQuestion, Usage
 from baselinekit.report.confusion import classifications
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 from baselinekit.report.resultfile import read
 from baselinekit.structs import replace
 from baselinekit.suites.loading import load_cases

@@ -19,7 +19,7 @@ from baselinekit.model.evals import GoodAnswer
 from baselinekit.model.grades import Evaluators, Grade, Grader, HumanRating, PassRule
 from baselinekit.model.ratings import Rating
 from baselinekit.model.traces import TraceMessage
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 from baselinekit.report.resultfile import read, render
 from baselinekit.suites.loading import load_cases
 

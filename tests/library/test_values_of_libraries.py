@@ -130,6 +130,8 @@ def test_as_json_of_starlette() -> None:
 
 def test_as_json_of_httpx() -> None:
     check_response(httpx.Response(200, json={"price": 1.5}), {"price": 1.5})
+    exact = httpx.Response(201, content=b'{"n": 1.10}', headers={"content-type": "application/json"})
+    check_response(exact, {"n": Decimal("1.10")}, 201)
     latin = {"content-type": "text/plain; charset=latin-1"}
     check_response(httpx.Response(404, content="é".encode("latin-1"), headers=latin), "é", 404)
     assert as_json(httpx.URL("http://test/a")) == "http://test/a"

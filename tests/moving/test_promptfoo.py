@@ -204,13 +204,14 @@ def test_read_of_a_provider_with_prompts_asks_those_and_their_parts() -> None:
     assert asked == [*both, ("o", "One it"), ("o", "Two it"), ("o", "Three it")]
 
 
-def test_read_of_values_thresholds_and_weights() -> None:
+def test_read_of_values_scenarios_thresholds_and_weights() -> None:
     both = {"vars": {"x": ["a", "b"], "y": "c"}, "assert": [IS], "threshold": 0.7}
     whole = {**both, "options": {"disableVarExpansion": True}}
-    unweighted = stated_test({**IS, "weight": 0})
+    values = [{"vars": {"x": "s"}}, {"vars": {"x": "t"}}]
+    scenario = {"config": values, "tests": [{"assert": [{**IS, "weight": 0}]}]}
     options = {"timeoutMs": 3000, "repeat": 2}
-    draft = imported(config(both, whole, unweighted, evaluateOptions=options))
-    assert questions(draft) == ["Ask a.", "Ask b.", 'Ask ["a","b"].', "Ask it."]
+    draft = imported(config(both, whole, scenarios=[scenario], evaluateOptions=options))
+    assert questions(draft) == ["Ask a.", "Ask b.", 'Ask ["a","b"].', "Ask s.", "Ask t."]
     first, *_, last = cases_of(draft)
     assert first["pass_rule"] == {"by": "mean", "pass_at": 0.7, "borderline_at": 0.7}
     assert [first["graders"][0]["required"], last["graders"][0]["required"]] == [False, False]
@@ -218,6 +219,26 @@ def test_read_of_values_thresholds_and_weights() -> None:
     execution = {"type": "prompt", "model": "gpt-4o"}
     assert draft.document["config"] == {"timeout_seconds": 3.0, "execution": execution}
     assert "each test was asked 2 times: baselinekit run --attempts 2" in draft.notes
+
+
+def test_read_of_a_test_with_providers_asks_those() -> None:
+    listed = {"id": "openai:gpt-4o", "label": "big", "config": {"temperature": 0}}
+    own = [{"provider": "openai:o"}, {"provider": "big"}, {"provider": "echo"}, {"providers": ["big"]}, {}]
+    tests = [stated_test(IS, **stated) for stated in own]
+    draft = imported(config(*tests, providers=[listed]))
+    big = {"type": "prompt", "model": "big", "temperature": 0}
+    asked = [case.get("execution") for case in cases_of(draft)]
+    assert asked == [{"type": "prompt", "model": "o"}, big, None, big, big]
+    assert (lost(draft), cases_of(draft)[2]["input"]["type"]) == ([], "echo")
+
+
+def test_read_of_a_reference_is_the_template_of_an_assertion() -> None:
+    templates = {"has": {"type": "contains", "value": "{{x}}", "weight": 2}}
+    stated = [{"$ref": "#/assertionTemplates/has", "metric": "m"}, {"$ref": "#/assertionTemplates/gone"}]
+    draft = imported(config(stated_test(*stated), assertionTemplates=templates))
+    grader = {"type": "code", "name": "m", "config": {"method": "contains", "all": ["it"]}, "weight": 2}
+    assert cases_of(draft)[0]["graders"] == [grader]
+    assert lost(draft) == ["an assertion without a type"]
 
 
 def test_read_of_default_test_applies_to_all_tests() -> None:
@@ -283,6 +304,9 @@ tests:
   - {type: llm-rubric, value: "ok?", provider: {text: {}}}
   - {type: assert-set, threshold: 0.5, assert: [contains:a, javascript:1]}
   - equals:a
+scenarios:
+- 7
+- file://s.yaml
 """
 BESIDE = {
     "large.csv": f"x\n{'a' * 200_000}\n",
@@ -290,6 +314,7 @@ BESIDE = {
     "t.csv": 'x,x,__expected,__threshold\n1,1,contains:a,high\n"2\n3",1,contains:a,,more\n4,1,javascript:1\n',
     "t.jsonl": '{"vars": {"x": "1"}, "assert": ["contains:a\u2028"]}\n\n{"assert": ["javascript:1"]}\n',
     "broken.yaml": "- a\n- [\n",
+    "s.yaml": "config:\n- {asert: 1}\ntests:\n- assert:\n  - contains:a\n  - javascript:1\n",
 }
 
 
@@ -316,14 +341,17 @@ LEFT_OUT = [
     ":21 `assert` of a test: expected a list, found a mapping",
     ":21 `vars` of a test: expected a mapping or a string, found 7 (integer)",
     ":21 the prompt 'prompt-4': {{x}} has no value",
-    ":23 `provider` of a test",
+    ":23 a provider without an id",
     ":25 `transform` of `latency`",
     ":25 `threshold` of `latency`: expected a number, found '100' (string)",
     ":26 `contains`: {{gone}} has no value",
     ":27 `llm-rubric` whose provider has no id",
     ":28 `javascript` has no counterpart",
     ":28 an assert-set of which a part does not carry over",
+    ":31 a scenario: expected a mapping, found 7 (integer)",
     "nested.yaml:1 a test: expected a mapping, found 'file://nested.yaml' (string)",
+    "s.yaml:2 `asert` of a scenario",
+    "s.yaml:4 the prompt 'prompt-4': {{x}} has no value",
     "t.csv:1 the column '__threshold'",
     "t.csv:4 ['more'] in no column",
     "t.csv:5 `javascript` has no counterpart",

@@ -85,5 +85,5 @@ def test_baseline_of_a_large_value_has_an_output_file(pytester: pytest.Pytester)
     assert "test_it.output.json:" in printed
     names = sorted(path.name for path in (pytester.path / "baselines/test_it").iterdir())
     assert names == ["test_it.output.json", "test_it.yaml"]
-    pytester.runpytest_inprocess("--baseline-update").assert_outcomes(passed=1)
+    pytester.runpytest_inprocess("--baseline-update=all").assert_outcomes(passed=1)
     pytester.runpytest_inprocess().assert_outcomes(passed=1)

@@ -14,7 +14,7 @@ from baselinekit.model.grades import Attempt, Classified, Grade
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.report.blocks import terminal_lines
 from baselinekit.report.confusion import classes_blocks, classes_documents, classifications, describe_accuracy
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 from baselinekit.report.resultfile import read
 from baselinekit.report.wording import Style
 from baselinekit.structs import replace

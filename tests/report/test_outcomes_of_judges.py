@@ -9,7 +9,7 @@ from report.reports import report
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Report, Result
 from baselinekit.report.details import line_of
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 
 REPLY = "Here is my verdict:\nSCORE=5"
 UNPARSEABLE = "judge output unparseable: it is not the one line SCORE=<1-5> REASON=<one sentence>"

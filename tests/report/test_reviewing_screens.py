@@ -79,7 +79,7 @@ def test_describe_decision_names_the_types_of_a_retyped_value() -> None:
     (plan, change), *_ = _scene("x").members
     retyped = replace(change, kind="retyped", before=29, after="29")
     line = describe_decision(((plan, retyped),), Decision("accept"), Style(False, 80))
-    assert line.endswith('29 (number) -> "29" (string)')
+    assert line.endswith('- 29 (number) + "29" (string)')
     alike = tuple((plan, replace(retyped, before=number, after=str(number))) for number in (29, 30))
     screen = format_screen(replace(_scene("x"), members=alike), Style(False, 80), 40)
     assert '+ "30" (string)' in "\n".join(screen)

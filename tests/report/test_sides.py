@@ -1,15 +1,17 @@
-"""What is shown of both sides of a difference: the surroundings of the change, and look-alikes by number."""
+"""What is shown of both sides of a difference: the surroundings of the change, and what looks the same by
+number."""
 
 import time
 from collections.abc import Callable
+from unicodedata import normalize
 
 import pytest
 from hypothesis import example, given, strategies as st
 
-from baselinekit.report.differences import escape_lookalikes, pair, shorten_pair, visible_form
+from baselinekit.report.differences import pair, shorten_pair
 from baselinekit.report.values import LONGEST
 
-ALIKE = [*'a\u0430 \u00a0e\u00e9"\u201c-\u2013\u200bx7', "e\u0301"]
+ALIKE = [*"a \u00a0e\u00e9-\u200bx7\uff07", "e\u0301"]
 TEXTS = st.lists(st.sampled_from(ALIKE), max_size=14).map("".join)
 
 
@@ -17,44 +19,27 @@ TEXTS = st.lists(st.sampled_from(ALIKE), max_size=14).map("".join)
     ("old", "new", "shown"),
     [
         ("caf\u00e9", "cafe\u0301", ("caf\\u00e9", "cafe\\u0301")),  # composed or not
-        ("\u0430dmin", "admin", ("\\u0430dmin", "admin")),  # a Cyrillic letter
-        (
-            "\u041c\u043e\u0441\u043a\u0432\u0430",
-            "\u041co\u0441\u043a\u0432\u0430",
-            ("\u041c\\u043e\u0441\u043a\u0432\u0430", "\u041co\u0441\u043a\u0432\u0430"),
-        ),
-        ("1\u00a0000 \u20ac", "1 000 \u20ac", ("1\\u00a0000 \u20ac", "1 000 \u20ac")),
-        ("user\u200bname", "username", ("user\\u200bname", "username")),
-        ("it's", "it\u2019s", ("it's", "it\\u2019s")),
+        ("1\u00a0000", "1 000", ("1\\u00a0000", "1 000")),
         ("wait...", "wait\u2026", ("wait...", "wait\\u2026")),
         # Where one sees what differs it is not escaped.
         ("caf\u00e9", "cafe", ("caf\u00e9", "cafe")),
-        ("\u4eac\u90fd", "\u6771\u4eac", ("\u4eac\u90fd", "\u6771\u4eac")),
-        ("gr\u00fcn \u2013 1", "gr\u00fcn \u2013 2", ("gr\u00fcn \u2013 1", "gr\u00fcn \u2013 2")),
-        # Both: what looks alike beside what does not.
-        ("\u0430b cd", "ab ce", ("\\u0430b cd", "ab ce")),
+        ("gr\u00fcn\u00a01", "gr\u00fcn 2", ("gr\u00fcn\\u00a01", "gr\u00fcn 2")),
     ],
 )
-def test_shorten_pair_escapes_lookalikes(old: str, new: str, shown: tuple[str, str]) -> None:
+def test_shorten_pair_escapes_texts_that_look_the_same(old: str, new: str, shown: tuple[str, str]) -> None:
     assert shorten_pair(old, new) == shown
 
 
-def test_pair_escapes_lookalikes_as_json() -> None:
-    assert pair("a\r\n\u00a0", "a\n ") == ('"a\\r\\n\\u00a0"', '"a\\n "')
-    assert pair({"k": "\u0430"}, {"k": "a"}) == ('{"k": "\\u0430"}', '{"k": "a"}')
+def test_pair_escapes_invisible_characters_as_json() -> None:
+    assert pair("a\r\n\u00a0", "a\r\n ") == ('"a\\r\\n\\u00a0"', '"a\\r\\n "')
+    assert pair("user\u200bname", "username") == ('"user\\u200bname"', '"username"')
 
 
 @given(TEXTS, TEXTS)
 @example("\u00e9e\u0301", "e\u0301\u00e9")
-@example("e\u0301\u00e9 ", "\u00e9\u00e9\u00a0")
 def test_shorten_pair_of_different_texts_looks_different(old: str, new: str) -> None:
     left, right = shorten_pair(old, new)
-    assert (visible_form(left) == visible_form(right)) == (old == new)
-
-
-def test_escape_lookalikes_tells_names_apart() -> None:
-    assert escape_lookalikes(["a.b", "\u0430.b", "\u00fc"]) == ["a.b", "\\u0430.b", "\u00fc"]
-    assert escape_lookalikes(["\u0430", "\u0430"]) == ["\u0430", "\u0430"]
+    assert (normalize("NFKC", left) == normalize("NFKC", right)) == (old == new)
 
 
 LONG = " ".join(f"word{number}" for number in range(3_000))

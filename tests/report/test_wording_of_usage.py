@@ -9,7 +9,7 @@ from report.reports import report, result
 from baselinekit.model.recipes import ModelUsage, Usage
 from baselinekit.model.results import Report
 from baselinekit.report import terminal, wording
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 from baselinekit.report.wording import Style
 from baselinekit.structs import replace
 

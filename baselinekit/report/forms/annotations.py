@@ -13,7 +13,7 @@ from baselinekit.model.results import Report, Result
 from baselinekit.report.blocks import Diff
 from baselinekit.report.details import line_of, plain_text
 from baselinekit.report.differences import diffs
-from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
+from baselinekit.report.next_commands import review_command, select_renewable, typed_of
 from baselinekit.report.sections import weakened_results
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences, from_repository, headline
@@ -68,7 +68,7 @@ def _annotation(report: Report, level: str, result: Result, diff: Diff | None) -
         return _command(level, result.file, line_of(result), title, plain_text(result) or result.outcome)
     lines = [line.text for line in diff.lines]
     if select_renewable([result]):
-        lines.append(f"Is the new answer right? {refresh_command([result], typed_of(report))}")
+        lines.append(f"Is the new answer right? {review_command([result], typed_of(report))}")
     title = f"{result.id}: {diff.path} {diff.remark}".rstrip()
     file, line = (diff.file, diff.line) if diff.line else (result.file, result.line)
     return _command(level, file, line, title, "\n".join(lines))

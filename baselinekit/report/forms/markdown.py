@@ -13,7 +13,7 @@ from baselinekit.report.blocks import LONGEST_NOTE, Block, Cell, Diffs, Folded, 
 from baselinekit.report.details import page_blocks
 from baselinekit.report.differences import share
 from baselinekit.report.evalreport import recommendation_blocks
-from baselinekit.report.next_commands import refresh_command, select_renewable, show_commands, typed_of
+from baselinekit.report.next_commands import review_command, select_renewable, show_commands, typed_of
 from baselinekit.report.sections import run_blocks, suite_title
 from baselinekit.report.values import cut_line
 from baselinekit.values.texts import count_noun
@@ -97,7 +97,7 @@ def _commands(report: Report) -> Iterator[Note]:
     if failed:
         yield from (Note("To see it:", code=command) for command in show_commands(failed, typed=typed))
         if renewable := select_renewable(failed):
-            yield Note("Is the new answer right?", code=refresh_command(renewable, typed))
+            yield Note("Is the new answer right?", code=review_command(renewable, typed))
         yield from (Note("Written by this job:", code=file) for file in typed.results)
 
 

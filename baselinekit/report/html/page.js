@@ -5,7 +5,7 @@
   var all = function (which) { return Array.prototype.slice.call(document.querySelectorAll(which)); };
   var filter = get("filter"), said = get("said"), results = all(".result"), boxes = all("[data-do=outcome]");
   var texts = null, waiting = 0;
-  all(".only-script").forEach(function (part) { part.hidden = false; });
+  get("tools").hidden = false;
 
   function update() {
     waiting = 0;
@@ -24,29 +24,8 @@
     said.textContent = count === results.length ? "" : count + " of " + results.length + " shown";
   }
   function soon() { if (!waiting) { waiting = setTimeout(update, 60); } }
-  function shown() { return results.filter(function (result) { return !result.hidden; }); }
-  function step(by) {
-    var rows = shown().map(function (result) { return result.querySelector("summary"); }).filter(Boolean);
-    var at = rows.indexOf(document.activeElement), next = at < 0 ? (by > 0 ? 0 : rows.length - 1) : at + by;
-    if (rows[next]) { rows[next].focus(); rows[next].scrollIntoView({block: "nearest"}); }
-  }
-  function target() {
-    var found = location.hash && get(location.hash.slice(1));
-    if (found && "open" in found) { found.open = true; found.scrollIntoView(); }
-  }
 
   filter.addEventListener("input", soon);
   boxes.forEach(function (box) { box.addEventListener("change", update); });
-  document.addEventListener("keydown", function (event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) { return; }
-    var typing = event.target === filter;
-    if (event.key === "Escape" && typing) { filter.value = ""; update(); filter.blur(); }
-    else if (typing || event.target.tagName === "INPUT" && event.key.indexOf("Arrow") === 0) { return; }
-    else if (event.key === "/") { event.preventDefault(); filter.focus(); }
-    else if (event.key === "j") { step(1); }
-    else if (event.key === "k") { step(-1); }
-  });
-  addEventListener("hashchange", target);
   update();
-  target();
 })();

@@ -4,11 +4,9 @@ works without its script, and stays small enough for a browser to open: what was
 The templates escape everything but what they made themselves, and a policy lets only our own style and script
 run."""
 
-import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +15,13 @@ from markupsafe import Markup
 
 from baselinekit.escape import escape_controls, xml
 from baselinekit.model.grades import OUTCOMES, Outcome
-from baselinekit.model.results import History, Report, Result, Summary
+from baselinekit.model.results import History, Report, Result
 from baselinekit.report import evalreport
-from baselinekit.report.blocks import Block, Cell, DiffLine, Heading, Note, table
+from baselinekit.report.blocks import Block, Cell, Diffs, Heading, Note, table
 from baselinekit.report.details import grades_of, page_blocks
-from baselinekit.report.differences import share
+from baselinekit.report.differences import SharedChange, share
 from baselinekit.report.history import trends_table
-from baselinekit.report.next_commands import refresh_command, select_renewable, typed_of
+from baselinekit.report.next_commands import review_command, select_renewable, typed_of
 from baselinekit.report.sections import run_blocks, suite_title
 from baselinekit.report.values import cut_line, short
 from baselinekit.report.wording import (
@@ -36,57 +34,19 @@ from baselinekit.report.wording import (
     format_seconds,
     headline,
 )
-from baselinekit.structs import Struct, replace
+from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun
 
 MOST_ROWS = 20_000
-MOST_RUNS = 60
-"""The most runs in a picture: the latest ones."""
-
 LONGEST = 6_000_000
 """The most characters of all details together."""
 
 _MOST_SHOWN = 400
 _MOST_OPEN = 10
 _MOST_NAMED = 50
-_MOST_LINKED = 200
+_MOST_SHARED = 200
+_MOST_TRENDS = 200
 _OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "error", "unscored", "skipped")
-
-
-class Bar(Struct):
-    """A part of a column: the share of one outcome."""
-
-    outcome: Outcome
-    x: int
-    y: float
-    height: float
-
-
-class Picture(Struct):
-    """A column for each run. It has its meaning in words too, for people who do not see it."""
-
-    width: int
-    label: str
-    bars: tuple[Bar, ...]
-
-
-_HEIGHT, _COLUMN = 40, 10
-_LEAST = 1.5
-"""The height at which a bar can still be seen."""
-
-
-def draw_runs(runs: Sequence[Summary]) -> Picture:
-    """Return a column for each run, divided by the share of each outcome: what did not pass is on top."""
-    shown_runs = runs[-MOST_RUNS:]
-    bars = []
-    for number, run in enumerate(shown_runs):
-        top = 0.0
-        for outcome in OUTCOMES:
-            if count := getattr(run, outcome):
-                height = min(max(_LEAST, count / run.total * _HEIGHT), _HEIGHT - top)
-                bars.append(Bar(outcome, number * _COLUMN, round(top, 2), round(height, 2)))
-                top += height
-    return Picture(max(1, len(shown_runs)) * _COLUMN, f"The last {len(shown_runs):,} runs", tuple(bars))
 
 
 def render(report: Report) -> str:
@@ -94,21 +54,19 @@ def render(report: Report) -> str:
     shown_results = ordered[:MOST_ROWS]
     room, cut_count, rows = LONGEST, 0, []
     shared, unshared_results = share(shown_results)
-    for number, (result, own) in enumerate(zip(shown_results, unshared_results, strict=True), 1):
+    for number, (result, own) in enumerate(zip(shown_results, unshared_results, strict=True)):
         is_cut = room <= 0
         details = Markup() if is_cut else show_blocks(_details(report, result, own))
         room -= len(details)
         cut_count += is_cut and result.outcome != "passed"
-        rows.append(_row(number, result, details))
+        rows.append(_row(result, details, number < _MOST_OPEN))
     notes = collect_warnings(report)[:_MOST_NAMED]
     too_large = "the page would be too large (-o x.json)"
     if left_out := len(ordered) - len(shown_results):
         notes.append(f"{left_out:,} more results are not in this page: {too_large}")
     if cut_count:
         notes.append(f"the details of {cut_count:,} results are left out: {too_large}")
-    numbers = {result.id: number for number, result in enumerate(shown_results, 1)}
     total, failing = len(report.results), sum(result.outcome != "passed" for result in report.results)
-    past = [run.summary for run in report.past.runs]
     return _render(
         "run.html",
         headline(report),
@@ -118,25 +76,22 @@ def render(report: Report) -> str:
         incomplete=describe_incomplete(report),
         counts=count_outcomes(report),
         facts=" · ".join(filter(None, (report.started, report.command, report.commit))),
-        runs=draw_runs([*past, report.summary]) if past else None,
         notes=notes,
         sections=[*run_blocks(report), *_group_blocks(report), *evalreport.recommendation_blocks(report)],
-        shared=[
-            (
-                replace(change.diff, place=change.headline),
-                change.names(),
-                [(result.id, numbers.get(result.id)) for result in change.results[:_MOST_LINKED]],
-            )
-            for change in shared[:_MOST_LINKED]
-        ],
+        shared=[block for change in shared[:_MOST_SHARED] for block in _shared_blocks(change)],
         rows=rows,
         run=_run_blocks(report),
         tool=report.tool,
     )
 
 
-def _row(number: int, result: Result, details: Markup) -> dict[str, object]:
-    """Return a result in the list of all. `details`: what is behind it, if there is anything."""
+def _shared_blocks(change: SharedChange) -> tuple[Block, ...]:
+    return Diffs((replace(change.diff, place=change.headline),)), Note(change.names(_MOST_NAMED))
+
+
+def _row(result: Result, details: Markup, is_early: bool) -> dict[str, object]:
+    """Return a result in the list of all. `details`: what is behind it, if there is anything; they are open
+    for the first ones that did not pass."""
     difference_count, case = count_differences(result), result.case
     labels = [result.name, result.criticality, result.verdict]
     if case is not None:
@@ -144,16 +99,14 @@ def _row(number: int, result: Result, details: Markup) -> dict[str, object]:
         labels.append(" ".join(f"#{tag}" for tag in case.tags[:5]))
         labels.append(f"score {case.score:.3f}" if case.score not in (None, 0, 1) else "")
     labels.append(count_noun(difference_count, "difference") if difference_count else "")
-    is_notable = number <= _MOST_OPEN and result.outcome not in ("passed", "skipped")
     return {
-        "number": number,
         "id": result.id,
         "outcome": result.outcome,
         "labels": " · ".join(cut_line(label, 200) for label in labels if label),
         "took": format_seconds(result.seconds),
         "details": details,
         "tag": "details" if details else "div",
-        "is_open": bool(details) and is_notable,
+        "is_open": bool(details) and is_early and result.outcome not in ("passed", "skipped"),
     }
 
 
@@ -164,7 +117,7 @@ def _details(report: Report, result: Result, own: Result | None) -> Iterator[Blo
         return
     yield from page_blocks(result, own, _MOST_SHOWN)
     if select_renewable([result]):
-        yield Note("Is the new answer right?", code=refresh_command([result], typed_of(report)))
+        yield Note("Is the new answer right?", code=review_command([result], typed_of(report)))
 
 
 def _group_blocks(report: Report) -> Iterator[Block]:
@@ -198,59 +151,6 @@ def _run_blocks(report: Report) -> Iterator[Block]:
     yield table(("", ""), [*facts.items()])
 
 
-# Differences: the expected lines beside the actual ones, with what differs between two of them marked.
-
-_SIGN = 2
-"""The length of `- ` or `+ ` at the start of each line."""
-
-_FEWEST_COMMON = 6
-"""Lines with fewer common characters are shown as entirely different."""
-
-Marked = tuple[str, str, str]
-"""A line: what is before the part that differs, that part, and what is after it."""
-
-
-def pairs(lines: Sequence[DiffLine]) -> Iterator[tuple[str, str | list[Marked], list[Marked]]]:
-    """Yield the expected lines with the actual ones after them (`pair`); lines that are the same on both
-    sides (`both`), and what explains, once."""
-    old_lines: list[str] = []
-    for tone, group in groupby([*lines, DiffLine("dim", "")], key=lambda line: line.tone):
-        texts = [line.text for line in group]
-        if tone == "came":
-            yield "pair", *_mark_differences(old_lines, texts)
-        elif old_lines:
-            yield "pair", *_mark_differences(old_lines, [])
-        old_lines = texts if tone == "gone" else []
-        for text in filter(None, texts) if tone == "dim" else ():
-            yield "both" if text.startswith("| ") else "at" if text.startswith("@@") else "said", text, []
-
-
-def _mark_differences(old_lines: list[str], new_lines: list[str]) -> tuple[list[Marked], list[Marked]]:
-    if len(old_lines) != len(new_lines):
-        return [(line, "", "") for line in old_lines], [(line, "", "") for line in new_lines]
-    both = [_mark_difference(old, new) for old, new in zip(old_lines, new_lines, strict=True)]
-    return [old for old, _ in both], [new for _, new in both]
-
-
-def _mark_difference(old: str, new: str) -> tuple[Marked, Marked]:
-    """Return two lines with the words that differ marked, unless that is all of them."""
-    words = [re.findall(r"\w+|\W", text[_SIGN:]) for text in (old, new)]
-    start = _common_start(*words)
-    ends = [side[len(start) :] for side in words]
-    end = _common_start(*(side[::-1] for side in ends))[::-1]
-    before, after = "".join(start), "".join(end)
-    if _SIGN + len(before) + len(after) < _FEWEST_COMMON:
-        return (old, "", ""), (new, "", "")
-    first, second = ("".join(side[: len(side) - len(end)]) for side in ends)
-    return (old[:_SIGN] + before, first, after), (new[:_SIGN] + before, second, after)
-
-
-def _common_start(old: list[str], new: list[str]) -> list[str]:
-    """Return the words with which both lines begin."""
-    alike = takewhile(lambda both: both[0] == both[1], zip(old, new, strict=False))
-    return [word for word, _ in alike]
-
-
 def render_history(history: History) -> str:
     runs = history.runs
     return _render(
@@ -258,9 +158,8 @@ def render_history(history: History) -> str:
         f"History of {len(history.trends):,} baselines",
         verdict=f"{len(history.trends):,} baselines over {len(runs):,} runs",
         facts=f"{runs[0].started} to {runs[-1].started}",
-        runs=draw_runs([run.summary for run in runs]),
         sections=[trends_table(history.trends)],
-        most=_MOST_LINKED,
+        most=_MOST_TRENDS,
     )
 
 
@@ -281,8 +180,7 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters |= {"cut": cut_line, "pairs": pairs}
-_TEMPLATES.filters["kind"] = lambda block: type(block).__name__
+_TEMPLATES.filters |= {"cut": cut_line, "kind": lambda block: type(block).__name__}
 _MACROS: Any = _TEMPLATES.get_template("blocks.html").module
 
 

@@ -8,7 +8,7 @@ from report.reports import FILE, metric, report
 from baselinekit.model.grades import Attempt, Grade, GraderKind, Outcome
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
 from baselinekit.report.evalreport import without_details
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 
 
 def case(

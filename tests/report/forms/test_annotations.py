@@ -8,8 +8,8 @@ from report.reports import FILE, NASTY, report, result, spot
 
 from baselinekit.errors import Place, Problem
 from baselinekit.model.results import BaselineChange, BaselineChanges, Report, Result
+from baselinekit.report.forms import render_report
 from baselinekit.report.forms.annotations import format_problems as complaints
-from baselinekit.report.forms.table import render_report
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None))
 COMMAND = re.compile(r"::(error|warning|notice) ((?:\w+=[^:,\r\n]*)(?:,\w+=[^:,\r\n]*)*)::([^\r\n]*)")

@@ -15,8 +15,8 @@ from report.reports import FILE, NASTY, metric, report, result, spot
 
 from baselinekit.model.results import BaselineChange, BaselineChanges, MetricChange, Report, SuiteFacts
 from baselinekit.model.values import ABSENT
+from baselinekit.report.forms import FORMS, form_of, render_report
 from baselinekit.report.forms.markdown import format_step_summary
-from baselinekit.report.forms.table import FORMS, form_of, render_report
 from baselinekit.structs import replace
 
 TEXT = st.text(st.characters(codec=None, categories=None), max_size=30)

@@ -8,7 +8,7 @@ from junitschemas import SCHEMAS, invalid
 from test_forms import a_run, evals, weakened
 
 from baselinekit.model.results import Report
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 from baselinekit.structs import replace
 
 RUNS: dict[str, Callable[[], Report]] = {

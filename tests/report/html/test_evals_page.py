@@ -17,7 +17,7 @@ from baselinekit.model.results import (
     Share,
     SuiteFacts,
 )
-from baselinekit.report.forms.table import render_report
+from baselinekit.report.forms import render_report
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=30)
 
