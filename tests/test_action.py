@@ -154,7 +154,7 @@ def test_f31_action_compares_annotates_and_stores_results(runner: Runner) -> Non
     done = runner.compare(working_directory="svc", args="--allow-exec --id 'one'", comment_file="c d.md")
     assert done.returncode == 1, done.stderr
     assert "\n::error file=svc/baselines/with space/one.yaml,line=2,title=one%3A stdout::" in done.stdout
-    assert "baselinekit refresh --from results.json one --allow-exec" in runner.summary.read_text("utf-8")
+    assert "baselinekit review --from results.json one --allow-exec" in runner.summary.read_text("utf-8")
     outputs = dict(line.split("=", 1) for line in runner.output.read_text().splitlines())
     assert outputs["exit-code"] == "1"
     assert {path.name for path in Path(outputs["results"]).iterdir()} == {
