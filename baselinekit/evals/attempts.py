@@ -681,7 +681,6 @@ class _Judging:
             text=lambda path: prepared.texts[path],
             run=lambda method, code: self._outside.run(method, code, setting.clients.execute),
             compare=compare,
-            schema=lambda case, path: prepared.schemas[position],
             rated=self._outside.rated,
             mask=self.mask,
         )

@@ -39,10 +39,10 @@ from baselinekit.model.baselines import Baseline, Known, Source
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import FunctionOutput, Grader
 from baselinekit.model.recipes import Recipe, Seconds, Surroundings
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.values import ABSENT, Path
 from baselinekit.schema import move_to_name
 from baselinekit.secrets.variables import as_text
-from baselinekit.store.project import in_repository, name_in_project, repository_of
+from baselinekit.store.project import name_in_project, repository_of
 from baselinekit.store.reading import (
     discover_files,
     holds_baselines,
@@ -53,7 +53,7 @@ from baselinekit.store.reading import (
 from baselinekit.structs import Struct, field, replace
 from baselinekit.suites.loading import forms_in, is_foreign, load_partly
 from baselinekit.suites.promptfolders import eval_files, folders_below, holds_cases, is_below
-from baselinekit.suites.settings import load_documents, named_text, resolve_named
+from baselinekit.suites.settings import named_text
 from baselinekit.suites.suite import load_gates
 from baselinekit.values.texts import count_noun
 
@@ -205,14 +205,13 @@ _ANY_PART = Recipe(None, SkillExecution("skill", "part"))
 
 
 class Prepared(Struct):
-    """A case that can be run: its matchers, schemas and programs by the position of the grader that needs
+    """A case that can be run: its matchers and programs by the position of the grader that needs
     them, and the texts that its graders judge with, by path. `files`: 16 hex digits of the hash of the files
     that its verdict depends on; "" if it names none. `fault`: an error while it was prepared.
     `scripts`: the scripts before and after an attempt; `names`: the names of its inputs."""
 
     case: Case
     matchers: dict[Position, tuple[Matcher, ...]] = field(default_factory=dict)
-    schemas: dict[Position, Json] = field(default_factory=dict)
     programs: dict[Position, ReadyJudge] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     baseline: Baseline | None = None
@@ -302,10 +301,9 @@ def _prepared(environment: CaptureEnvironment, case: Case, runnable: Runnable) -
             problems += found
     if problems:
         raise InvalidInput(*problems)
-    schemas = [[str(position), schema] for position, schema in sorted(prepared.schemas.items())]
     programs = [program.content for _, program in sorted(prepared.programs.items())]
     contents = [script and script.content for script in scripts if any(scripts)]
-    parts = [replaying.files_hash(case.recipe, setting), schemas, programs, prepared.texts, contents]
+    parts = [replaying.files_hash(case.recipe, setting), programs, prepared.texts, contents]
     return replace(prepared, files=digest(parts) if any(parts) else "")
 
 
@@ -385,11 +383,7 @@ def _grader_problems(
         prepared.texts[text_path] = text = named_text(project.root, case.source.file, text_path)
         for problem in row.text_problems(graders.task_of(grader, case), text):
             yield replace(problem, message=f"{text_path}: {problem.message}", at=grader.at)
-    if (path := row.document(method)) is not None:
-        schema = load_schema(case, path, project.root)
-        yield from graders.problems_of(replace(grader, method=row.with_document(method, schema)), case)
-        prepared.schemas[position] = schema
-    elif row.compares:
+    if row.compares:
         words = project.words if prepared.baseline is None else project.words_of(prepared.baseline)
         matchers = (compile_baseline(right, words) for right in _right_values(prepared, grader))
         prepared.matchers[position] = tuple(matchers)
@@ -427,16 +421,6 @@ def _right_values(prepared: Prepared, grader: Grader) -> Iterator[Baseline]:
             recipe, known = case.recipe if whole else _ANY_PART, Known(value)
             rules = grader.method.rules
             yield Baseline(case.id, recipe, baseline=known, comparison=rules, source=case.source)
-
-
-def load_schema(case: Case, path: str, root: str) -> Json:
-    root, file = in_repository(root, case.source.file)
-    name = resolve_named(root, file, path)
-    _, documents = load_documents(root, name)
-    if len(documents) != 1:
-        message = f"{name} holds {len(documents)} documents, and a schema is one"
-        raise InvalidInput(Problem("BK703", message, "split it"))
-    return documents[0]
 
 
 # Thresholds that no run can meet are refused before the run costs anything.

@@ -18,7 +18,7 @@ from typing import Annotated
 from baselinekit.errors import Problem, cannot_replay
 from baselinekit.files.jsontext import pretty, to_bytes
 from baselinekit.graders import base, judging
-from baselinekit.graders.base import GradeClients, GraderType, JudgeProgram, LabelScale, ReadConfig, Task
+from baselinekit.graders.base import GradeClients, GraderType, JudgeProgram, ReadConfig, Task
 from baselinekit.graders.by_model import spoken_verdict
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case
@@ -277,8 +277,6 @@ def share_verdict(judge: object, rule: PassRule, label: bool | int | float | str
     return base.verdict_of(base.exact_fraction(label), rule)[0] == "passed" if 0 <= label <= 1 else None
 
 
-BY_SHARE = LabelScale(share_verdict, lambda judge: "a score from 0 to 1", by_pass_rule=True)
-
 TEMPLATE_JUDGE = GraderType(
     TemplateJudge,
     template_judge,
@@ -291,7 +289,7 @@ TEMPLATE_JUDGE = GraderType(
     starts=prompt_program,
     asks=lambda config: (config.model, 1),
     question_form="by a prompt",
-    label_scale=BY_SHARE,
+    label_verdict=share_verdict,
 )
 
 
@@ -584,5 +582,5 @@ RUBRIC_JUDGE = GraderType(
     asks=lambda config: (config.model, 1),
     criteria=describe_items,
     question_form="by a rubric",
-    label_scale=BY_SHARE,
+    label_verdict=share_verdict,
 )
