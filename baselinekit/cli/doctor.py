@@ -39,7 +39,7 @@ from baselinekit.report.sections import describe_agreement
 from baselinekit.sandbox.sandbox import Sandbox
 from baselinekit.store.atomic import remove
 from baselinekit.structs import asdict, replace
-from baselinekit.suites.loading import has_folder, load_partly
+from baselinekit.suites.loading import has_folder, load_everything
 from baselinekit.suites.promptfolders import eval_files
 from baselinekit.suites.ratings import measured_file
 from baselinekit.suites.targets import describe_targets
@@ -278,7 +278,8 @@ def all_permissions(project: Project) -> list[str]:
 def _describe_judges(project: Project) -> Iterator[str]:
     try:
         files = eval_files(folders(project), project.root)
-        suite, _ = load_partly(files, project.root, project.fetch_file, project.targets)
+        fetch, targets = project.fetch_file, project.targets
+        suite, _ = load_everything(files, project.root, fetch_file=fetch, targets=targets)
     except BaselinekitError as error:
         yield f"judges were not looked for: {error.problems[0].message}"
     else:

@@ -51,7 +51,7 @@ from baselinekit.store.reading import (
     passed_over_notes,
 )
 from baselinekit.structs import Struct, field, replace
-from baselinekit.suites.loading import forms_in, is_foreign, load_partly
+from baselinekit.suites.loading import forms_in, is_foreign, load_everything
 from baselinekit.suites.promptfolders import eval_files, folders_below, holds_cases, is_below
 from baselinekit.suites.settings import named_text
 from baselinekit.suites.suite import load_gates
@@ -521,7 +521,8 @@ def _with_evals(
     gates = [file for file, keys in forms.items() if "gate" in keys]
     provide_eval_schema(root, forms)
     places = [path for path in paths if path not in gates]
-    suite, problems = load_partly(places, root, project.fetch_file, project.targets)
+    suite, loading = load_everything(places, root, fetch_file=project.fetch_file, targets=project.targets)
+    problems = loading.all_problems()
     prepared, invalid, refused = checked_cases(CaptureEnvironment(project, clients), suite.cases, runnable)
     faults = [one.fault for one in prepared if not isinstance(one.fault, BaselinekitError | None)]
     invalid += [errors.internal_error(fault).problems[0] for fault in faults]

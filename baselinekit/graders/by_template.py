@@ -27,7 +27,7 @@ from baselinekit.model.recipes import ModelQuestion, Observation
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema import prefix_paths, read_as
 from baselinekit.secrets.variables import as_text
-from baselinekit.structs import Meta, Name, Retries, Struct, TimeLimit, field, replace
+from baselinekit.structs import Meta, Name, NotBlank, NotEmpty, Retries, Struct, TimeLimit, field, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -64,7 +64,7 @@ class PromptScript(Struct):
     """A program that writes the prompt: it reads the case, the answer and `config` as JSON from its stdin,
     and prints the prompt. `cwd` is relative to the folder of the case's file."""
 
-    script: str | list[str]
+    script: NotBlank | NotEmpty[str]
     config: dict[str, Json] = field(default_factory=dict)
     cwd: str | None = None
     timeout: TimeLimit | None = None
@@ -252,8 +252,6 @@ def prompt_problems(task: Task) -> Iterator[Problem]:
     at = ("config", "prompt")
     file = prompt_file(judge)
     if isinstance(judge.prompt, PromptScript):
-        if not judge.prompt.program.text.strip():
-            yield Problem("BK661", "a prompt of no program", "script: [python, judge.py]", at=(*at, "script"))
         if judge.calibration is not None:
             message = "`calibration` of a judge with a prompt that a program writes"
             hint = "use a template, or leave `calibration` out: labels are asked about without programs"

@@ -229,10 +229,10 @@ class Settings(MutableStruct):
         if path is None:
             return inherited
         if path not in self.read_graders:
-            body, at, entries = self._read_entries(root, path, "graders")
+            body, entries = self._read_entries(root, path)
             named, found = self.read_graders.setdefault(path, {}), Mistakes()
             for name, raw in entries.items():
-                grader = found.take(read_grader(raw, (), GraderContext()), *at, name)
+                grader = found.take(read_grader(raw, (), GraderContext()), name)
                 # an invalid grader is reported here, and not again by each file that names it
                 named[name] = grader or Grader(name, "code", ExactMatch())
             self.problems += schema.place_problems(body, path, {0: found})
@@ -244,29 +244,26 @@ class Settings(MutableStruct):
         thresholds: dict[str, float] = {}
         path = nearest_upward(root, file, "config/thresholds")
         if path is not None:
-            body, at, entries = self._read_entries(root, path, "thresholds")
-            self.problems += schema.place_problems(body, path, {0: _add_thresholds(thresholds, entries, at)})
+            body, entries = self._read_entries(root, path)
+            self.problems += schema.place_problems(body, path, {0: _add_thresholds(thresholds, entries, ())})
         if not isinstance(stated, dict):
             stated = {} if stated is None else {"preset": stated}
         return thresholds, _add_thresholds(thresholds, stated, ("thresholds",))
 
-    def _read_entries(self, root: str, path: str, wrapper: str) -> tuple[str, Path, dict[str, Json]]:
-        """Return the text of a file, and its entries with the path to them: they may be below its own
-        name."""
+    def _read_entries(self, root: str, path: str) -> tuple[str, dict[str, Json]]:
+        """Return the text of a file, and its entries by their names."""
         try:
             body, documents = load_documents(root, path, NUMBERED)
         except BaselinekitError as error:
             self.problems += [problem.placed(Place(path)) for problem in error.problems]
-            return "", (), {}
+            return "", {}
         stated = [document for document in documents if document is not None]
-        raw, at = stated[0] if len(stated) == 1 else stated or {}, tuple[str, ...]()
-        if isinstance(raw, dict) and raw.keys() == {wrapper}:
-            raw, at = raw[wrapper], (wrapper,)
+        raw = stated[0] if len(stated) == 1 else stated or {}
         if isinstance(raw, dict):
-            return body, at, raw
+            return body, raw
         message = f"expected a mapping of names, found {schema.describe_value(raw)}"
         self.problems.append(Problem("BK717", message, place=Place(path, 1, 1)))
-        return body, at, {}
+        return body, {}
 
 
 def _add_thresholds(thresholds: dict[str, float], entries: Mapping[str, Json], at: Path) -> list[Problem]:

@@ -9,7 +9,7 @@ from cases import case, graded
 from baselinekit.errors import Problem
 from baselinekit.graders.base import GradeClients, JudgeProgram, JudgeRun, JudgeStopped
 from baselinekit.graders.by_program import CodeJudge, ModelAccess, verdict_in
-from baselinekit.graders.graders import grade, problems_of
+from baselinekit.graders.graders import grade
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, PassRule
 from baselinekit.model.recipes import Observation, Usage
@@ -146,11 +146,3 @@ def test_a25_program_that_asked_a_model_reports_its_calls_and_usage() -> None:
         assert (found.outcome, found.usage) == (outcome, usage)
         assert found.details["target_proxy"] == {"call_count": calls, "max_calls": 5}
     assert "target_proxy" not in graded("x", JUDGE, clients=printing('{"score": 1}')).details
-
-
-@pytest.mark.parametrize("script", [[], "  "])
-def test_a23_program_without_words_is_a_problem(script: Any) -> None:
-    grader = Grader("g", "code", CodeJudge(script))
-    assert [(problem.code, problem.at) for problem in problems_of(grader, case(grader))] == [
-        ("BK653", ("script",))
-    ]
