@@ -21,7 +21,7 @@ from baselinekit.commands.doctor import ASKED_OF_OPERATOR, Findings, check_basel
 from baselinekit.commands.loading import locate_each_problem, provide_eval_schema
 from baselinekit.commands.programs import allowed_by, who_allows
 from baselinekit.commands.project import CaptureEnvironment, Project
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, cannot_replay
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, cannot_replay
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.selection import folders, resolve_path_or_prompt
 from baselinekit.graders import graders
@@ -43,13 +43,7 @@ from baselinekit.model.values import ABSENT, Path
 from baselinekit.schema import move_to_name
 from baselinekit.secrets.variables import as_text
 from baselinekit.store.project import name_in_project, repository_of
-from baselinekit.store.reading import (
-    discover_files,
-    holds_baselines,
-    is_foreign_json,
-    locate,
-    passed_over_notes,
-)
+from baselinekit.store.reading import discover_files, holds_baselines, is_foreign_json, passed_over_notes
 from baselinekit.structs import Struct, field, replace
 from baselinekit.suites.loading import forms_in, is_foreign, load_everything
 from baselinekit.suites.promptfolders import eval_files, folders_below, holds_cases, is_below
@@ -426,9 +420,7 @@ def _right_values(prepared: Prepared, grader: Grader) -> Iterator[Baseline]:
 # Thresholds that no run can meet are refused before the run costs anything.
 
 
-def check_reachable(
-    suite: Suite, stated: Mapping[str, float], attempts: int | None, root: str, owner: str = ""
-) -> None:
+def check_reachable(suite: Suite, stated: Mapping[str, float], attempts: int | None) -> None:
     """Check the thresholds of a suite, and those `stated` by the operator or a gate, for a run with this
     number of attempts; InvalidInput for those that need more."""
     tries, problems = attempts or suite.config.attempts, []
@@ -438,11 +430,7 @@ def check_reachable(
             possible = count_noun(tries, "attempt")
             message = f"pass@{k} cannot be met: it cannot be computed from {possible} per case"
             hint = f"make {k}, by `config: {{attempts: {k}}}` or --attempts {k}, or ask for pass@{tries}"
-            place = None
-            if name in stated:
-                message = f"{owner}: {message}" if owner else message
-            elif suite.file is not None:
-                place = locate(Source(suite.file, at=suite.at), ("thresholds", name), root)
+            place = Place(suite.file) if suite.file and name not in stated else None
             problems.append(Problem("BK724", message, hint, place))
     if problems:
         raise InvalidInput(*problems)

@@ -32,7 +32,6 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import prefix_paths, read_as
 from baselinekit.structs import Count, Meta, Struct, field, replace
 
-_DEFAULT_RULE = PassRule()
 NOT_JUDGED = "not judged"
 """The verdict of a judge that was not asked, because the case had failed already."""
 
@@ -136,7 +135,7 @@ def grade_all(
     return tuple(grades[number] for number in numbers)
 
 
-def fails_case(grade: Grade, has_required: bool, rule: PassRule = _DEFAULT_RULE) -> bool:
+def fails_case(grade: Grade, has_required: bool, rule: PassRule) -> bool:
     """Whether this is a check by rules that fails the case, whatever the other grades are."""
     if grade.kind != "code" or grade.outcome != "failed":
         return False

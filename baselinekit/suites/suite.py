@@ -109,7 +109,6 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
             reporting=stated.reporting,
             thresholds=thresholds,
             file=document.file,
-            at=item.at,
         )
         loading.suites.insert(position, suite)
     return problems
