@@ -227,17 +227,12 @@ def facts_of(root: str, cases: Sequence[Case]) -> tuple[JudgeFacts, ...]:
     """What is known about the judges of these cases, without asking them."""
     facts = []
     for judge in judges_of(root, cases):
-        labels, rubric = labels_hash(ratings.load_labels(root, judge.file)), judge.rubric
-        measured = ratings.load_measured(root, judge.file)
-        fitting = [one for one in measured if (one.model, one.rubric) == (judge.how.model, rubric)]
-        found = next((one for one in fitting if one.labels == labels), None)
-        state: State = "calibrated" if found else "not calibrated"
-        if found is None and fitting:
-            state = "other labels"
-        elif found is None and measured:
-            is_other_judge = any(one.rubric == rubric for one in measured)
-            state = "another judge" if is_other_judge else "another rubric"
-        facts.append(JudgeFacts(judge.how.model, judge.file, state, found))
+        asked = judge.how.model, judge.rubric, labels_hash(ratings.load_labels(root, judge.file))
+        measured = {
+            (one.model, one.rubric, one.labels): one for one in ratings.load_measured(root, judge.file)
+        }
+        state: State = "calibrated" if asked in measured else "not calibrated"
+        facts.append(JudgeFacts(judge.how.model, judge.file, state, measured.get(asked)))
     return tuple(facts)
 
 

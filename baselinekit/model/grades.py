@@ -217,7 +217,7 @@ class Grader(Struct):
 
 # Calibration: how well a judge agrees with people about the same outputs.
 
-State = Literal["calibrated", "not calibrated", "another judge", "another rubric", "other labels"]
+State = Literal["calibrated", "not calibrated"]
 
 
 class Label(Struct):

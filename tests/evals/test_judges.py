@@ -162,10 +162,9 @@ def test_calibrate_counts_each_judge_once_and_keeps_the_result_beside_the_labels
     (facts,) = judges.facts_of(str(tmp_path), cases)
     assert (facts.state, facts.agreement) == ("calibrated", found)
     assert (tmp_path / "evals" / "config" / "labels.measured.json").exists()
-    other_judge, other_rubric = CASE.replace("strict", "judge"), CASE.replace("is it right", "is it kind")
-    assert states(tmp_path, written(tmp_path, case=other_judge)) == ["another judge"]
-    assert states(tmp_path, written(tmp_path, case=other_rubric)) == ["another rubric"]
-    assert states(tmp_path, written(tmp_path, LABELS.replace("Perth", "Darwin"))) == ["other labels"]
+    for other in (CASE.replace("strict", "judge"), CASE.replace("is it right", "is it kind")):
+        assert states(tmp_path, written(tmp_path, case=other)) == ["not calibrated"]
+    assert states(tmp_path, written(tmp_path, LABELS.replace("Perth", "Darwin"))) == ["not calibrated"]
     (unused,) = calibrated(tmp_path, written(tmp_path), echo)
     assert (unused.undecided, unused.accuracy, unused.kappa) == (5, None, None)
     with pytest.raises(NothingSelected, match="no judge here has a calibration file"):
@@ -196,4 +195,4 @@ def test_calibrate_measures_judges_by_a_prompt_and_by_a_rubric(tmp_path: Path) -
     assert counts == [(2, 1, 0, 1)] * 2
     assert states(tmp_path, cases) == ["calibrated"] * 2
     cases = written(tmp_path, SHARES, BY_SHARE, "Is it wrong?\n{{candidate_answer}}\n")
-    assert states(tmp_path, cases) == ["another rubric", "calibrated"]
+    assert states(tmp_path, cases) == ["not calibrated", "calibrated"]
