@@ -20,10 +20,8 @@ def ours(terminal: Console) -> None:
         )
     shutil.copy(ROOT / "baselinekit.yaml", terminal.folder)
     imported = terminal.run("baselinekit grade --import evals/people/fixtures/ratings.yaml", together=True)
-    assert (imported.exit_code, imported.stdout) == (
-        0,
-        "2 new ratings, 0 known already, 0 not filled in, 1 new item\n",
-    )
+    counts = "2 new ratings, 0 known already, 0 not filled in, 1 new item\n"
+    assert (imported.exit_code, imported.stdout) == (0, counts)
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,10 @@ class SchemaOptions:
 @cli.command(SchemaOptions)
 def schema(options: SchemaOptions) -> None:
     if options.of == "evals":
-        from baselinekit.suites.authoring import json_schema
+        from baselinekit.suites.authoring import json_schema as eval_schema
+
+        screen.show_document(eval_schema())
     else:
         from baselinekit.store.dialects.native import json_schema
 
-    screen.show_document(json_schema())
+        screen.show_document(json_schema())

@@ -398,7 +398,7 @@ def _run_gates(
         try:
             suite, run_options = suite_of(gate)
             prepared.append((suite, run_options))
-            check_reachable(suite, gate.least, run_options.attempts, project.root, gate.name)
+            check_reachable(suite, gate.least, run_options.attempts)
             plan_suite(project, suite, run_options)
         except (InvalidInput, Refused) as error:
             errors.append(error)

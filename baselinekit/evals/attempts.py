@@ -29,7 +29,7 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.matching.dispatch import reported
 from baselinekit.model import grades, recipes
 from baselinekit.model.baselines import Comparison
-from baselinekit.model.evals import Case, GoodAnswer
+from baselinekit.model.evals import Case
 from baselinekit.model.grades import Attempt, Classified, FunctionOutput, Grade, Grader, Outcome, PassRule
 from baselinekit.model.ratings import RatingItem
 from baselinekit.model.recipes import Answer, ModelQuestion, Observation, ProcessSpec, Recipe, SandboxResult
@@ -176,9 +176,8 @@ def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str,
         if row.compares == "baseline" and baseline is not None:
             how = baseline.comparison
         judged_by.append([grader.name, name, how, grader.weight, grader.required])
-    judged_by += [case.pass_rule] if case.pass_rule != PassRule() else []
-    wanted_parts = [case.wanted] if case.wanted != GoodAnswer() else []
-    question = [case.recipe, case.expected, case.context, stored_output, *wanted_parts]
+    judged_by.append(case.pass_rule)
+    question = [case.recipe, case.expected, case.context, stored_output, case.wanted]
     changing = {"files": prepared.files, "model": environment.get("model"), "judge": environment.get("judge")}
     found = {name: str(value) for name, value in changing.items() if value}
     return {"case": digest(question), "grader": digest(judged_by)} | found
@@ -674,7 +673,6 @@ class _Judging:
             text=lambda path: prepared.texts[path],
             run=lambda method, code: self._outside.run(method, code, setting.clients.execute),
             compare=compare,
-            schema=lambda case, path: prepared.schemas[position],
             rated=self._outside.rated,
             mask=self.mask,
         )

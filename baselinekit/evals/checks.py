@@ -21,7 +21,7 @@ from baselinekit.commands.doctor import ASKED_OF_OPERATOR, Findings, check_basel
 from baselinekit.commands.loading import locate_each_problem, provide_eval_schema
 from baselinekit.commands.programs import allowed_by
 from baselinekit.commands.project import CaptureEnvironment, Project
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, cannot_replay
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, cannot_replay
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.selection import folders, resolve_path_or_prompt
 from baselinekit.graders import graders
@@ -39,21 +39,15 @@ from baselinekit.model.baselines import Baseline, Known, Source
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import FunctionOutput, Grader
 from baselinekit.model.recipes import Recipe, Seconds, Surroundings
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.values import ABSENT, Path
 from baselinekit.schema import move_to_name
 from baselinekit.secrets.variables import as_text
-from baselinekit.store.project import in_repository, name_in_project, repository_of
-from baselinekit.store.reading import (
-    discover_files,
-    holds_baselines,
-    is_foreign_json,
-    locate,
-    passed_over_notes,
-)
+from baselinekit.store.project import name_in_project, repository_of
+from baselinekit.store.reading import discover_files, holds_baselines, is_foreign_json, passed_over_notes
 from baselinekit.structs import Struct, field, replace
-from baselinekit.suites.loading import forms_in, is_foreign, load_partly
+from baselinekit.suites.loading import forms_in, is_foreign, load_everything
 from baselinekit.suites.promptfolders import eval_files, folders_below, holds_cases, is_below
-from baselinekit.suites.settings import load_documents, named_text, resolve_named
+from baselinekit.suites.settings import named_text
 from baselinekit.suites.suite import load_gates
 from baselinekit.values.texts import count_noun
 
@@ -188,14 +182,13 @@ _ANY_PART = Recipe(None, SkillExecution("skill", "part"))
 
 
 class Prepared(Struct):
-    """A case that can be run: its matchers, schemas and programs by the position of the grader that needs
+    """A case that can be run: its matchers and programs by the position of the grader that needs
     them, and the texts that its graders judge with, by path. `files`: 16 hex digits of the hash of the files
     that its verdict depends on; "" if it names none. `fault`: an error while it was prepared.
     `scripts`: the scripts before and after an attempt; `names`: the names of its inputs."""
 
     case: Case
     matchers: dict[Position, tuple[Matcher, ...]] = field(default_factory=dict)
-    schemas: dict[Position, Json] = field(default_factory=dict)
     programs: dict[Position, ReadyJudge] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     baseline: Baseline | None = None
@@ -285,10 +278,9 @@ def _prepared(environment: CaptureEnvironment, case: Case, runnable: Runnable) -
             problems += found
     if problems:
         raise InvalidInput(*problems)
-    schemas = [[str(position), schema] for position, schema in sorted(prepared.schemas.items())]
     programs = [program.content for _, program in sorted(prepared.programs.items())]
     contents = [script and script.content for script in scripts if any(scripts)]
-    parts = [replaying.files_hash(case.recipe, setting), schemas, programs, prepared.texts, contents]
+    parts = [replaying.files_hash(case.recipe, setting), programs, prepared.texts, contents]
     return replace(prepared, files=digest(parts) if any(parts) else "")
 
 
@@ -368,11 +360,7 @@ def _grader_problems(
         prepared.texts[text_path] = text = named_text(project.root, case.source.file, text_path)
         for problem in row.text_problems(graders.task_of(grader, case), text):
             yield replace(problem, message=f"{text_path}: {problem.message}", at=grader.at)
-    if (path := row.document(method)) is not None:
-        schema = load_schema(case, path, project.root)
-        yield from graders.problems_of(replace(grader, method=row.with_document(method, schema)), case)
-        prepared.schemas[position] = schema
-    elif row.compares:
+    if row.compares:
         words = project.words if prepared.baseline is None else project.words_of(prepared.baseline)
         matchers = (compile_baseline(right, words) for right in _right_values(prepared, grader))
         prepared.matchers[position] = tuple(matchers)
@@ -412,22 +400,10 @@ def _right_values(prepared: Prepared, grader: Grader) -> Iterator[Baseline]:
             yield Baseline(case.id, recipe, baseline=known, comparison=rules, source=case.source)
 
 
-def load_schema(case: Case, path: str, root: str) -> Json:
-    root, file = in_repository(root, case.source.file)
-    name = resolve_named(root, file, path)
-    _, documents = load_documents(root, name)
-    if len(documents) != 1:
-        message = f"{name} holds {len(documents)} documents, and a schema is one"
-        raise InvalidInput(Problem("BK703", message, "split it"))
-    return documents[0]
-
-
 # Thresholds that no run can meet are refused before the run costs anything.
 
 
-def check_reachable(
-    suite: Suite, stated: Mapping[str, float], attempts: int | None, root: str, owner: str = ""
-) -> None:
+def check_reachable(suite: Suite, stated: Mapping[str, float], attempts: int | None) -> None:
     """Check the thresholds of a suite, and those `stated` by the operator or a gate, for a run with this
     number of attempts; InvalidInput for those that need more."""
     tries, problems = attempts or suite.config.attempts, []
@@ -437,11 +413,7 @@ def check_reachable(
             possible = count_noun(tries, "attempt")
             message = f"pass@{k} cannot be met: it cannot be computed from {possible} per case"
             hint = f"make {k}, by `config: {{attempts: {k}}}` or --attempts {k}, or ask for pass@{tries}"
-            place = None
-            if name in stated:
-                message = f"{owner}: {message}" if owner else message
-            elif suite.file is not None:
-                place = locate(Source(suite.file, at=suite.at), ("thresholds", name), root)
+            place = Place(suite.file) if suite.file and name not in stated else None
             problems.append(Problem("BK724", message, hint, place))
     if problems:
         raise InvalidInput(*problems)
@@ -520,7 +492,8 @@ def _with_evals(
     gates = [file for file, keys in forms.items() if "gate" in keys]
     provide_eval_schema(root, forms)
     places = [path for path in paths if path not in gates]
-    suite, problems = load_partly(places, root, project.fetch_file, project.targets)
+    suite, loading = load_everything(places, root, fetch_file=project.fetch_file, targets=project.targets)
+    problems = loading.all_problems()
     prepared, invalid, refused = checked_cases(CaptureEnvironment(project, clients), suite.cases, runnable)
     faults = [one.fault for one in prepared if not isinstance(one.fault, BaselinekitError | None)]
     invalid += [errors.internal_error(fault).problems[0] for fault in faults]

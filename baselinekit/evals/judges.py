@@ -7,7 +7,7 @@ from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.evals import selection
 from baselinekit.graders import graders
-from baselinekit.graders.base import GradeClients, LabelScale, QuestionForm
+from baselinekit.graders.base import GradeClients, QuestionForm
 from baselinekit.graders.by_line import ScoreLine
 from baselinekit.graders.by_model import ModelJudge
 from baselinekit.graders.by_template import RubricJudge, TemplateJudge
@@ -29,8 +29,8 @@ _RULE = PassRule()
 
 
 class LabelledJudge(Struct):
-    """A judge of a case with its file of labels, from the project's root. `rule`: the rule by which its score
-    passes, if the case decides that; `texts`: the contents of the files that it judges with."""
+    """A judge of a case with its file of labels, from the project's root. `rule`: the rule of the case;
+    `texts`: the contents of the files that it judges with."""
 
     how: Method
     file: str
@@ -42,25 +42,19 @@ class LabelledJudge(Struct):
         return Grader("judge", "model", self.how)
 
     @property
-    def scale(self) -> LabelScale:
-        scale = graders.row_of(self.grader).label_scale
-        assert scale is not None
-        return scale
-
-    @property
     def rubric(self) -> str:
         """A digest of everything that decides what is asked and how its reply is read, except the model."""
-        rule = [repr(self.rule)] if self.scale.by_pass_rule else []
-        return nonce_of(repr(replace(self.how, model="", calibration=None)), *rule, *self.texts.values())
+        how = replace(self.how, model="", calibration=None)
+        return nonce_of(repr(how), repr(self.rule), *self.texts.values())
 
     def human_verdict(self, label: Label) -> bool | None:
         """Whether a label means passed; None if it is neither passed nor failed."""
-        return self.scale.verdict(self.how, self.rule, label.human)
+        verdict = graders.row_of(self.grader).label_verdict
+        return verdict(self.how, self.rule, label.human) if verdict else None
 
 
 def labels_hash(labels: Sequence[Label]) -> str:
-    outcomes = [label.expected_outcome for label in labels]
-    return nonce_of(repr(list(labels)), *(outcomes if any(outcomes) else ()))
+    return nonce_of(repr(list(labels)))
 
 
 def _case(
@@ -189,7 +183,7 @@ def judges_of(root: str, cases: Sequence[Case]) -> list[LabelledJudge]:
         for grader in graders.with_parts(case.graders):
             row, method = graders.row_of(grader), grader.method
             labels_path = row.files(method).get("calibration")
-            if row.label_scale is not None and labels_path is not None:
+            if row.label_verdict is not None and labels_path is not None:
                 texts = {path: named_text(root, case.source.file, path) for path in row.texts(method)}
                 file = resolve_named(root, case.source.file, labels_path)
                 judge = LabelledJudge(method, file, case.pass_rule, texts)
@@ -211,7 +205,7 @@ def calibrate(
         for number, label in enumerate(labels, 1):
             if judge.human_verdict(label) is None:
                 message = f"{judge.file}: label {number}: human: {label.human!r} is neither"
-                hint = f"passed, failed, or {judge.scale.words(judge.how)}"
+                hint = "passed, failed, a category of the judge, or a score on its scale"
                 problems.append(Problem("BK736", message, hint))
     if problems:
         raise InvalidInput(*problems)
@@ -233,16 +227,14 @@ def facts_of(root: str, cases: Sequence[Case]) -> tuple[JudgeFacts, ...]:
     """What is known about the judges of these cases, without asking them."""
     facts = []
     for judge in judges_of(root, cases):
-        labels, rubric = labels_hash(ratings.load_labels(root, judge.file)), judge.rubric
-        measured = ratings.load_measured(root, judge.file)
-        fitting = [one for one in measured if (one.model, one.rubric) == (judge.how.model, rubric)]
+        measured, rubric = ratings.load_measured(root, judge.file), judge.rubric
+        labels = labels_hash(ratings.load_labels(root, judge.file))
+        of_rubric = [one for one in measured if one.rubric == rubric]
+        fitting = [one for one in of_rubric if one.model == judge.how.model]
         found = next((one for one in fitting if one.labels == labels), None)
-        state: State = "calibrated" if found else "not calibrated"
-        if found is None and fitting:
-            state = "other labels"
-        elif found is None and measured:
-            is_other_judge = any(one.rubric == rubric for one in measured)
-            state = "another judge" if is_other_judge else "another rubric"
+        state: State = "calibrated" if found else "other labels"
+        if not fitting:
+            state = "another judge" if of_rubric else "another rubric" if measured else "not calibrated"
         facts.append(JudgeFacts(judge.how.model, judge.file, state, found))
     return tuple(facts)
 

@@ -108,8 +108,7 @@ def _run(project: Project, settings: Notify, data: bytes, clients: Clients) -> N
     try:
         finished = clients.execute(run)
     except CannotReplay as error:
-        hint = "let it end sooner, or continue in the background" if error.problems[0].code == "BK321" else ""
-        raise cannot_replay("BK735", error.problems[0].message, hint or error.problems[0].hint) from None
+        raise cannot_replay("BK735", error.problems[0].message) from None
     if finished.exit_code:
         message = f"{shlex.join(settings.command or [])} {describe_exit(finished.exit_code)}"
         raise cannot_replay("BK735", message + last_error_line(finished.stderr, mask))

@@ -6,10 +6,9 @@ later without asking a model again."""
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from typing import Any
 
 from baselinekit.commands.project import Project
-from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
+from baselinekit.errors import InvalidInput, NothingSelected, Problem
 from baselinekit.evals.attempts import judged_scores, mean_score, outcome_of, reason_with_count
 from baselinekit.evals.gating import measure
 from baselinekit.graders import by_human
@@ -42,7 +41,7 @@ class Queue(Struct):
         be in the queue."""
         redactor = self.project.redactor.knowing(observation.output)
         mask, output = redactor.mask_value, redactor.mask_value(observation.output)
-        method = _masked(grader.method, mask)
+        method = convert(mask(plain(grader.method)), HumanRating)
         grader = replace(grader, method=method)
         shown, claims = by_human.rating_material(case, grader, output, observation.environment)
         item = RatingItem(
@@ -62,9 +61,7 @@ class Queue(Struct):
         items = self.ratings.all()
         for word in names:
             if not any(_is_named(item, word) for item in items):
-                hint = (
-                    suggest(word, {item.case for item in items}) or "baselinekit grade --list shows what does"
-                )
+                hint = "baselinekit grade --list shows what does"
                 raise NothingSelected(Problem("BK745", f"nothing called {word!r} waits for people", hint))
         return [_status(item) for item in items if not names or any(_is_named(item, word) for word in names)]
 
@@ -87,18 +84,6 @@ def _status(item: RatingItem) -> ItemStatus:
 
 def _is_named(item: RatingItem, word: str) -> bool:
     return fnmatchcase(item.case, word) or (len(word) >= _SHORTEST_KEY and item.key.startswith(word))
-
-
-def _masked(method: HumanRating, mask: Callable[[Any], Any]) -> HumanRating:
-    """The grader without secrets in any of the texts that people see."""
-    scale = method.rating_scale
-    options = [
-        replace(option, label=mask(option.label), description=mask(option.description))
-        for option in scale.options
-    ]
-    texts = {name: mask(getattr(scale, name)) for name in ("labels", "criteria", "description")}
-    scale = replace(scale, options=options, **texts)
-    return replace(method, rubric=mask(method.rubric), slots=mask(method.slots), rating_scale=scale)
 
 
 def sheet(item: RatingItem) -> Sheet:

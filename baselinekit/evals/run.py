@@ -74,7 +74,7 @@ def run(
     `take`: writes down what an attempt has noted; `elsewhere`: makes the attempts, if not threads of this
     process."""
     started, began = context.timestamp(), context.seconds()
-    check_reachable(suite, policy.thresholds, policy.attempts, project.root)
+    check_reachable(suite, policy.thresholds, policy.attempts)
     # a suite that forbids parallel runs overrides the operator, as its cases would disturb each other
     jobs = (policy.jobs or suite.config.max_workers or _JOBS) if suite.config.parallel_execution else 1
     at_once = ModelThreads(context.clients, jobs)
@@ -443,7 +443,7 @@ def plan_cases(
     is_only_listed: bool = False,
 ) -> list[Planned]:
     """What would be run, in order. `is_only_listed`: nothing is run afterwards."""
-    check_reachable(suite, policy.thresholds, policy.attempts, project.root)
+    check_reachable(suite, policy.thresholds, policy.attempts)
     chosen = choose(suite.cases, choice)
     prepare_cases(CaptureEnvironment(project, clients), chosen, runnable, is_only_listed)
     places = locate_each([(case.source, [()]) for case in chosen], project.root)

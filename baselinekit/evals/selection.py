@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from baselinekit.commands.loading import check_configuration, relative_to_root
 from baselinekit.commands.project import Project
 from baselinekit.commands.selection import Selection, test_of
-from baselinekit.errors import InvalidInput, NothingSelected, Problem, suggest
+from baselinekit.errors import InvalidInput, NothingSelected, Problem
 from baselinekit.files.languages import LINES, SUFFIXES
 from baselinekit.graders.graders import row_of
 from baselinekit.kinds.table import kind_of
@@ -15,7 +15,7 @@ from baselinekit.model.grades import Grader, GraderKind
 from baselinekit.model.results import Coverage
 from baselinekit.structs import replace
 from baselinekit.suites.dialect import error_for
-from baselinekit.suites.loading import load_partly, load_suite
+from baselinekit.suites.loading import load_everything, load_suite
 from baselinekit.suites.promptfolders import find_folder, folders_below
 from baselinekit.values.texts import list_first
 
@@ -44,7 +44,7 @@ def choose(cases: Sequence[Case], choice: Choice) -> list[Case]:
     known_names = {name for name in map(name_of_case, cases) if name is not None}
     unknown = [name for name in choice.cases if name not in known_names]
     if cases and unknown:
-        hint = suggest(unknown[0], known_names) or f"there are {list_first(sorted(known_names), _MOST_NAMED)}"
+        hint = f"there are {list_first(sorted(known_names), _MOST_NAMED)}"
         raise NothingSelected(Problem("BK509", f"there is no case {', '.join(map(repr, unknown))}", hint))
     is_selected = test_of(choice)
     chosen = [
@@ -75,10 +75,7 @@ def _describe_empty_selection(cases: Sequence[Case], choice: Choice) -> tuple[st
         return "there are no eval cases here", "write one: `baselinekit explain BK705` shows how it looks"
     if choice.among is not None and not choice.among & {case.id for case in cases}:
         return "all of these passed when they were last run", "leave out --lf to run them all"
-    known = {word for case in cases for word in (case.id, case.kind, case.category, *case.tags) if word}
-    requested = (*choice.ids, *choice.categories, *choice.tags)
-    hint = next(filter(None, (suggest(word, known) for word in requested if word not in known)), "")
-    return f"none of the {len(cases):,} cases is selected", hint or "baselinekit run --list shows them all"
+    return f"none of the {len(cases):,} cases is selected", "baselinekit run --list shows them all"
 
 
 def graded_by(cases: Sequence[Case], kind: GraderKind) -> list[Case]:
@@ -119,8 +116,9 @@ def load(project: Project, paths: Sequence[str], suite: str | None, keep_going: 
     if not places:
         hint = "create evals/eval-suite.yaml with baselinekit init --eval, or name a suite: --suite FILE"
         raise NothingSelected(Problem("BK509", f"there is no folder {listed} here", hint))
-    found, problems = load_partly(places, project.root, project.fetch_file, project.targets)
-    if problems:
+    fetch, targets = project.fetch_file, project.targets
+    found, loading = load_everything(places, project.root, fetch_file=fetch, targets=targets)
+    if problems := loading.all_problems():
         broken = {problem.place.file for problem in problems if problem.place}
         readable = tuple(case for case in found.cases if keep_going and case.source.file not in broken)
         if not readable:

@@ -44,10 +44,10 @@ def find_weakened_cases(project: Project, git: Git, ref: str, strict: bool) -> B
         starts = tuple(f"{os.path.normpath(folder)}/" for folder in eval_folders)
     with laid_out(git, start, lambda name: name.startswith(starts)) as root:
         then = replace(then, root=root)
-        old, _ = load_everything(folders(then), root, targets=project.targets)
+        _, old = load_everything(folders(then), root, targets=project.targets)
         unread = old.all_problems()
     notes += [f"at {ref}: {problem}: what it held counts as added" for problem in unread]
-    new, _ = load_everything(folders(project), project.root, targets=project.targets)
+    _, new = load_everything(folders(project), project.root, targets=project.targets)
     changed = git.changed_since(start)
     case_changes = changes_between(
         old.cases,

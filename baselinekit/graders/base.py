@@ -241,7 +241,7 @@ class JudgeStopped(CannotReplay):
 class GradeClients(Struct):
     """What graders call. `ask`: asks a model; `run`: runs generated code in the sandbox; `compare`:
     compares a case's output by the matcher, and returns the number of the alternative (from 0) too;
-    `schema`: reads a JSON Schema from a file; `rated`: the grade of the ratings so far; `program`: runs a
+    `rated`: the grade of the ratings so far; `program`: runs a
     program that judges; `text`: reads a file that the config names; `part`: the grade of a part of a
     composite, by its number, with the `results` of the other parts if it sums them up; `mask`: masks secrets
     in what is quoted."""
@@ -249,7 +249,6 @@ class GradeClients(Struct):
     ask: Callable[[ModelQuestion], Answer] = _client_missing
     run: Callable[[FunctionOutput, str], SandboxResult] = _client_missing
     compare: Callable[[Case, Grader, Observation], tuple[Comparison, int]] = _client_missing
-    schema: Callable[[Case, str], Json] = _client_missing
     rated: Callable[[Case, Grader, Observation], Grade] = _client_missing
     program: Callable[[Case, JudgeProgram], JudgeRun] = _client_missing
     text: Callable[[str], str] = _client_missing
@@ -261,16 +260,6 @@ class GradeClients(Struct):
 
 QuestionForm = Literal["", "in one line", "by a prompt", "by a rubric"]
 """How a judge is asked: "" for scores by the criteria of a rubric."""
-
-
-class LabelScale(Struct):
-    """How a judge is compared with people's labels of the same outputs. `verdict`: whether a label is a pass,
-    None if it is neither pass nor fail; `words`: the labels that are allowed. `by_pass_rule`: whether the
-    rule of the case decides what passes."""
-
-    verdict: Callable[[Any, PassRule, bool | int | float | str], bool | None]
-    words: Callable[[Any], str]
-    by_pass_rule: bool = False
 
 
 class Task(Struct):
@@ -344,26 +333,19 @@ class Task(Struct):
         return self.grader.graded(outcome, float(score), reason, **attributes)
 
     def part_problems(self) -> Iterator[Problem]:
-        """The problems of the part that is named, with paths below the grader."""
-        if self.of is None:
-            return
+        """The problems of the path of the part that is named, with paths below the grader."""
         is_in_config = getattr(self.method, "of", None) is not None
         at = ("config", "of") if is_in_config else ("of",) if self.is_derived else ()
         try:
-            first_step = _pattern(self.of).segments[:1]
+            _pattern(self.of or "$")
         except InvalidInput as error:
             yield from (replace(problem, place=None, at=at) for problem in error.problems)
-            return
-        kind = kind_of(self.case.recipe)
-        if kind.parts and not kind.paths_start_in_answer and not {*first_step} <= {*kind.parts}:
-            hint = f"one of {', '.join(sorted(kind.parts))}, or $ for all of it"
-            yield Problem("BK709", f"a {kind.name} gives no {self.of!r}", hint, at=at)
 
 
 class GraderType(Struct):
     """A grader as one row of the table.
 
-    `config`: the class of its config, which is also the schema of `config:` unless `stated` is another
+    `config`: the class of its config, and of what a file states under `config:` unless `stated` is another
     class. `judge` makes the grade; `problems`: what is wrong before anything is asked, with paths below the
     grader. `method`: its name in files ("": no file names it); `called`: its name if it has no method;
     `expectation`: the type of `expected` that asks for it; `known_by`: keys by which its config is
@@ -377,14 +359,13 @@ class GraderType(Struct):
     Composites: `stated_parts`: the graders in a stated config; `compose`: the config that they make;
     `parts`: the graders that a config is made of.
 
-    Files: `files`: the paths that a config names, by their keys; `document`: the file with content that is
-    part of the config, and `with_document`: the config with the content in its place; `texts`: the files with
-    texts that it judges with, and `text_problems`: what is wrong with such a text.
+    Files: `files`: the paths that a config names, by their keys; `texts`: the files with texts that it judges
+    with, and `text_problems`: what is wrong with such a text.
 
     Models and programs: `asks`: the model that is asked about one output, and how often; `criteria`: what it
-    is asked about; `question_form`: the form of the question, if it is not for scores; `label_scale`: how it
-    is compared with people; `starts`: the program that judges; `program`: what it runs in the sandbox;
-    `compares`: what the matcher compares with."""
+    is asked about; `question_form`: the form of the question, if it is not for scores; `label_verdict`:
+    whether the label of a person is a pass, None if it is neither pass nor fail; `starts`: the program that
+    judges; `program`: what it runs in the sandbox; `compares`: what the matcher compares with."""
 
     config: type[Any]
     judge: Callable[[Task, Observation, GradeClients], Grade]
@@ -401,15 +382,13 @@ class GraderType(Struct):
     problems: Callable[[Task], Iterator[Problem]] = lambda task: iter(())
     goes_by_expectation: Callable[[Any], bool] | None = None
     files: Callable[[Any], Mapping[str, str | None]] = lambda config: {}
-    document: Callable[[Any], str | None] = lambda config: None
-    with_document: Callable[[Any, Json], Any] = lambda config, document: config
     texts: Callable[[Any], tuple[str, ...]] = lambda config: ()
     text_problems: Callable[[Task, str], Iterator[Problem]] = lambda task, text: iter(())
     parts: Callable[[Any], tuple[Grader, ...]] = lambda config: ()
     starts: Callable[[Any], JudgeProgram | None] = lambda config: None
     asks: Callable[[Any], tuple[str, int] | None] = lambda config: None
     criteria: Callable[[Any], list[str]] = lambda config: []
-    label_scale: LabelScale | None = None
+    label_verdict: Callable[[Any, PassRule, bool | int | float | str], bool | None] | None = None
     question_form: QuestionForm = ""
     program: Callable[[Any], FunctionOutput | None] = lambda config: None
     compares: Literal["", "baseline", "expected"] = ""
@@ -420,12 +399,7 @@ class GraderType(Struct):
         return self.method or self.called or self.kind
 
     def read_config(self, config: dict[str, Json]) -> ReadConfig:
-        return self.read(config) if self.read else read_as(self.schema, config)
-
-    @property
-    def schema(self) -> type[Any]:
-        """The class of what a file states under `config:`."""
-        return self.stated or self.config
+        return self.read(config) if self.read else read_as(self.stated or self.config, config)
 
     def derive_config(self, expected: Expected, graders_stated: bool) -> ReadConfig:
         if self.derive is not None:

@@ -143,13 +143,9 @@ _DIRECTIVES = {
     "D": "%d",
     "HH": "%H",
     "H": "%H",
-    "hh": "%H",
-    "h": "%H",
     "mm": "%M",
     "ss": "%S",
     "SSS": "%f",
-    "A": "%p",
-    "a": "%p",
     "Z": "%z",
 }
 """The tokens of a format, and how `datetime.strptime` writes them. The name of a month is read as `m` and its
@@ -197,7 +193,7 @@ def strptime_format(form: str) -> str:
     if not ({"m", "d"} <= seen and seen & {"y", "Y"}):
         hint = "such as YYYY-MM-DD or DD-MMM-YYYY"
         raise InvalidInput(Problem("BK676", f"the format {form!r} tells no day", hint))
-    return "".join("%I" if piece == "%H" and "p" in seen else piece for piece in pieces)
+    return "".join(pieces)
 
 
 class Moment(NamedTuple):
@@ -218,7 +214,7 @@ def dates_in(value: Json, formats: Sequence[str] = ()) -> list[Moment]:
         with suppress(ValueError):
             # A date without an offset stays without one: same_time compares it as it is stated.
             at = datetime.strptime(text, form)  # noqa: DTZ007
-            moments.append(Moment(at.date(), at if "%H" in form or "%I" in form else None))
+            moments.append(Moment(at.date(), at if "%H" in form else None))
     return list(dict.fromkeys(moments))
 
 

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from baselinekit.errors import Problem
 from baselinekit.graders import base, judging
-from baselinekit.graders.base import GradeClients, GraderType, LabelScale, Task
+from baselinekit.graders.base import GradeClients, GraderType, Task
 from baselinekit.graders.judging import UnreadableReply, nonce_of, scalar, unquoted, unusable_reply
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.baselines import Number
@@ -326,11 +326,6 @@ def human_verdict(judge: ModelJudge, rule: PassRule, label: bool | int | float |
     return share_of(label, judge.scale) >= judge.passing_share if low <= label <= high else None
 
 
-def label_words(judge: ModelJudge) -> str:
-    low, high = judge.scale
-    return ", ".join(judge.scoring.categories) or f"a score from {low:g} to {high:g}"
-
-
 MODEL_JUDGE = GraderType(
     ModelJudge,
     model_judge,
@@ -339,7 +334,7 @@ MODEL_JUDGE = GraderType(
     files=lambda config: {"calibration": config.calibration},
     asks=lambda config: (config.model, config.samples),
     criteria=describe_criteria,
-    label_scale=LabelScale(human_verdict, label_words),
+    label_verdict=human_verdict,
 )
 
 

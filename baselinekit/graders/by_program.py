@@ -2,7 +2,6 @@
 output is never guessed at: anything but a verdict is an error."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from baselinekit.errors import CannotReplay, Problem, cannot_replay
@@ -14,7 +13,7 @@ from baselinekit.lazy import lazy_pattern
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
-from baselinekit.structs import AtLeastOne, Struct, TimeLimit, field, replace
+from baselinekit.structs import AtLeastOne, NotBlank, NotEmpty, Struct, TimeLimit, field, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.texts import Mask, mask_and_clip
 
@@ -36,7 +35,7 @@ class CodeJudge(Struct):
     runs, relative to the folder of the case's file; `target`: how often it may ask `model`; `config`: what it
     receives beside the case."""
 
-    script: str | list[str]
+    script: NotBlank | NotEmpty[str]
     cwd: str | None = None
     timeout: TimeLimit | None = None
     target: ModelAccess | None = None
@@ -144,14 +143,4 @@ def _no_verdict(message: str, hint: str) -> CannotReplay:
     return cannot_replay("BK654", f"the judge {message}", hint)
 
 
-# Problems that are known before the program is started.
-
-
-def problems(task: Task) -> Iterator[Problem]:
-    if not starts(task.method).text.strip():
-        yield Problem("BK653", "`script` names no program", "such as [python3, check.py]", at=("script",))
-
-
-CODE_JUDGE = GraderType(
-    CodeJudge, code_judge, "code_judge", known_by=("script",), problems=problems, starts=starts
-)
+CODE_JUDGE = GraderType(CodeJudge, code_judge, "code_judge", known_by=("script",), starts=starts)

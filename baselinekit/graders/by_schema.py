@@ -8,6 +8,7 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem, cannot_replay
 from baselinekit.files.jsontext import NotJson, decode
+from baselinekit.files.languages import language
 from baselinekit.graders import base
 from baselinekit.graders.base import GradeClients, GraderType, Task
 from baselinekit.graders.by_text import line_at, nothing_to_compare
@@ -35,7 +36,8 @@ class JsonSchema(Struct):
 
 def json_schema(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     config: JsonSchema = task.method
-    schema = config.schema if config.schema_file is None else clients.schema(task.case, config.schema_file)
+    file = config.schema_file
+    schema = config.schema if file is None else schema_in(clients.text(file), file)
     top_level = schema if isinstance(schema, dict) else {}
     keys = {*base.keys_of(top_level.get("properties")), *(top_level.get("required") or ())}
     output = task.look(observation.output, keys)
@@ -47,6 +49,14 @@ def json_schema(task: Task, observation: Observation, clients: GradeClients) -> 
     messages = violations(value, schema, clients.regex_budget(), clients.mask)
     details: dict[str, Json] = {"violations": messages} if messages else {}
     return task.decide(not messages, "; ".join(messages), details, part)
+
+
+def schema_in(text: str, file: str) -> Json:
+    documents = language(file).load(text, file)
+    if len(documents) != 1:
+        message = f"{file} holds {len(documents)} documents, and a schema is one"
+        raise InvalidInput(Problem("BK703", message, "split it"))
+    return documents[0]
 
 
 def _describe_bad_json(text: str) -> str:
@@ -75,8 +85,8 @@ JSON_SCHEMA = GraderType(
     "json_schema",
     problems=problems,
     files=lambda config: {"schema_file": config.schema_file},
-    document=lambda config: config.schema_file,
-    with_document=lambda config, document: JsonSchema(document),
+    texts=lambda config: tuple(filter(None, (config.schema_file,))),
+    text_problems=lambda task, text: schema_problems(schema_in(text, task.method.schema_file)),
 )
 
 

@@ -18,7 +18,7 @@ from typing import Annotated
 from baselinekit.errors import Problem, cannot_replay
 from baselinekit.files.jsontext import pretty, to_bytes
 from baselinekit.graders import base, judging
-from baselinekit.graders.base import GradeClients, GraderType, JudgeProgram, LabelScale, ReadConfig, Task
+from baselinekit.graders.base import GradeClients, GraderType, JudgeProgram, ReadConfig, Task
 from baselinekit.graders.by_model import spoken_verdict
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.evals import Case
@@ -27,7 +27,7 @@ from baselinekit.model.recipes import ModelQuestion, Observation
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema import prefix_paths, read_as
 from baselinekit.secrets.variables import as_text
-from baselinekit.structs import Meta, Name, Retries, Struct, TimeLimit, field, replace
+from baselinekit.structs import Meta, Name, NotBlank, NotEmpty, Retries, Struct, TimeLimit, field, replace
 from baselinekit.values.equality import is_number
 from baselinekit.values.texts import mask_and_clip, no_mask
 
@@ -64,7 +64,7 @@ class PromptScript(Struct):
     """A program that writes the prompt: it reads the case, the answer and `config` as JSON from its stdin,
     and prints the prompt. `cwd` is relative to the folder of the case's file."""
 
-    script: str | list[str]
+    script: NotBlank | NotEmpty[str]
     config: dict[str, Json] = field(default_factory=dict)
     cwd: str | None = None
     timeout: TimeLimit | None = None
@@ -252,8 +252,6 @@ def prompt_problems(task: Task) -> Iterator[Problem]:
     at = ("config", "prompt")
     file = prompt_file(judge)
     if isinstance(judge.prompt, PromptScript):
-        if not judge.prompt.program.text.strip():
-            yield Problem("BK661", "a prompt of no program", "script: [python, judge.py]", at=(*at, "script"))
         if judge.calibration is not None:
             message = "`calibration` of a judge with a prompt that a program writes"
             hint = "use a template, or leave `calibration` out: labels are asked about without programs"
@@ -277,8 +275,6 @@ def share_verdict(judge: object, rule: PassRule, label: bool | int | float | str
     return base.verdict_of(base.exact_fraction(label), rule)[0] == "passed" if 0 <= label <= 1 else None
 
 
-BY_SHARE = LabelScale(share_verdict, lambda judge: "a score from 0 to 1", by_pass_rule=True)
-
 TEMPLATE_JUDGE = GraderType(
     TemplateJudge,
     template_judge,
@@ -291,7 +287,7 @@ TEMPLATE_JUDGE = GraderType(
     starts=prompt_program,
     asks=lambda config: (config.model, 1),
     question_form="by a prompt",
-    label_scale=BY_SHARE,
+    label_verdict=share_verdict,
 )
 
 
@@ -584,5 +580,5 @@ RUBRIC_JUDGE = GraderType(
     asks=lambda config: (config.model, 1),
     criteria=describe_items,
     question_form="by a rubric",
-    label_scale=BY_SHARE,
+    label_verdict=share_verdict,
 )

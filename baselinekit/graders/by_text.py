@@ -1,8 +1,6 @@
-"""Graders of a text: it equals the expected one, a pattern is found in it, or it contains texts. Where a text
-is missing, the reason shows where the output comes nearest."""
+"""Graders of a text: it equals the expected one, a pattern is found in it, or it contains texts."""
 
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from typing import Literal
 
 from baselinekit.errors import InvalidInput, Problem
@@ -18,55 +16,12 @@ from baselinekit.placeholders.table import compiled, search
 from baselinekit.schema import prefix_paths, read_as
 from baselinekit.structs import Count, Struct, field, replace
 from baselinekit.values.equality import is_number, same_json
-from baselinekit.values.texts import Mask, count_noun, mask_and_clip, no_mask
-
-# Where an output comes nearest to a text that is not in it. The search is bounded, runs on the masked output,
-# and changes no verdict.
-
-_LONGEST_COMPARED = 100_000
-"""A longer output is not searched: that takes a time that grows with both lengths."""
-
-_LONGEST_TARGET = 100
-
-_MOST_LOOKED_FOR = 3
-_LONGEST_SHOWN = 60
-_LEAST_LIKENESS = 0.6
+from baselinekit.values.texts import count_noun
 
 
 def line_at(text: str, place: int) -> int:
     return text.count("\n", 0, place) + 1
 
-
-def describe_nearest(targets: Sequence[str], text: str, mask: Mask) -> str:
-    """Where an output is most like one of these texts, which it lacks; "" if it is like none of them."""
-    if len(text) > _LONGEST_COMPARED:
-        return ""
-    text = mask(text)
-    looked_for = [target.lower() for target in targets[:_MOST_LOOKED_FOR] if len(target) <= _LONGEST_TARGET]
-    places = [place for target in looked_for if (place := _nearest_place(target, text.lower()))]
-    if not places:
-        return ""
-    _, start, end = max(places)
-    shown = mask_and_clip(text[start:end], _LONGEST_SHOWN, no_mask, counted=False)
-    return f" (nearest: line {line_at(text, start)}: {shown!r})"
-
-
-def _nearest_place(target: str, text: str) -> tuple[float, int, int] | None:
-    """The place around the longest part of the target that is in the text: how similar the two are, where it
-    starts and ends."""
-    longest = SequenceMatcher(None, text, target, False).find_longest_match()
-    if longest.size < 2:
-        return None
-    first = longest.a - longest.b
-    before = max(0, first - 2)
-    around = text[before : first + len(target) + 2]
-    matched = SequenceMatcher(None, target, around, False).get_matching_blocks()[:-1]
-    start, end = before + matched[0].b, before + matched[-1].b + matched[-1].size
-    likeness = 2 * sum(block.size for block in matched) / (len(target) + end - start)
-    return (likeness, start, end) if likeness >= _LEAST_LIKENESS else None
-
-
-# The graders.
 
 _EMPTY = "the empty text is in every text"
 _STATE_TEXTS = "state what has to be in the output"
@@ -331,23 +286,19 @@ def contains(task: Task, observation: Observation, clients: GradeClients) -> Gra
     if not config.states_texts:
         values = [value if isinstance(value, list) else [value] for value in task.expected]
         choices = [replace(config, all=list(map(str, texts))) for texts in values]
-    return _grade_texts(task, observation, clients, choices)
+    return _grade_texts(task, observation, choices)
 
 
 def must_include(task: Task, observation: Observation, clients: GradeClients) -> Grade:
-    return _grade_texts(task, observation, clients, task.method.choices)
+    return _grade_texts(task, observation, task.method.choices)
 
 
-def _grade_texts(
-    task: Task, observation: Observation, clients: GradeClients, choices: Sequence[Contains]
-) -> Grade:
+def _grade_texts(task: Task, observation: Observation, choices: Sequence[Contains]) -> Grade:
     """The grade by the first choice that fits; if none does, by the first."""
     text = base.text_of(task.look(observation.output))
     searches = [choice.search(text) for choice in choices]
     number = next((number for number, (_, reasons) in enumerate(searches) if not reasons), 0)
     lists, reasons = searches[number]
-    if missing := lists.get("missing"):
-        reasons[len(missing) - 1] += describe_nearest(missing, text, clients.mask)
     details = {**lists, **_alternative_details(number)}
     return task.decide(not reasons, "; ".join(reasons), details, task.part(observation.output))
 

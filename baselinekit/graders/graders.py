@@ -32,18 +32,10 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema import prefix_paths, read_as
 from baselinekit.structs import Count, Meta, Struct, field, replace
 
-_DEFAULT_RULE = PassRule()
 NOT_JUDGED = "not judged"
 """The verdict of a judge that was not asked, because the case had failed already."""
 
-Graders = Mapping[type, GraderType]
-
-
-def by_config(*rows: GraderType) -> Graders:
-    return {row.config: row for row in rows}
-
-
-GRADERS = by_config(
+_ROWS = (
     by_text.EXACT_MATCH,
     by_text.REGEX,
     by_text.CONTAINS,
@@ -68,33 +60,30 @@ GRADERS = by_config(
     by_trace.TOKEN_USAGE,
     composite.COMPOSITE,
 )
+GRADERS: dict[type, GraderType] = {row.config: row for row in _ROWS}
 
 
-def task_of(grader: Grader, case: Case, graders: Graders = GRADERS) -> Task:
-    return row_of(grader, graders).task(grader, case)
+def task_of(grader: Grader, case: Case) -> Task:
+    return row_of(grader).task(grader, case)
 
 
 Position = tuple[int, ...]
 """The number of a grader in its case; for a part of a composite, followed by its number in there."""
 
 
-def graders_with_positions(
-    case_graders: Sequence[Grader], graders: Graders = GRADERS
-) -> Iterator[tuple[Position, Grader]]:
+def graders_with_positions(case_graders: Sequence[Grader]) -> Iterator[tuple[Position, Grader]]:
     """All graders of a case with their positions. The parts of a composite come before it."""
     for number, grader in enumerate(case_graders):
-        parts = row_of(grader, graders).parts(grader.method)
-        for inner_position, part in graders_with_positions(parts, graders):
+        parts = row_of(grader).parts(grader.method)
+        for inner_position, part in graders_with_positions(parts):
             yield (number, *inner_position), part
         yield (number,), grader
 
 
-def grade(
-    grader: Grader, case: Case, observation: Observation, clients: GradeClients, graders: Graders = GRADERS
-) -> Grade:
+def grade(grader: Grader, case: Case, observation: Observation, clients: GradeClients) -> Grade:
     """The grade that a grader gives an output. Whatever keeps it from judging is an error, never a
     verdict."""
-    return _grade_at((0,), grader, case, observation, lambda position: clients, graders)
+    return _grade_at((0,), grader, case, observation, lambda position: clients)
 
 
 def _grade_at(
@@ -103,21 +92,20 @@ def _grade_at(
     case: Case,
     observation: Observation,
     clients: Callable[[Position], GradeClients],
-    graders: Graders = GRADERS,
     results: Mapping[str, Json] = MappingProxyType({}),
 ) -> Grade:
     """The grade of the grader at a position. `clients`: those of the grader at a position; `results`: those
     of the other parts of a composite, if it sums them up."""
 
     def grade_part(number: int, inner: Grader, results: Mapping[str, Json]) -> Grade:
-        return _grade_at((*position, number), inner, case, observation, clients, graders, results)
+        return _grade_at((*position, number), inner, case, observation, clients, results)
 
     try:
-        task = task_of(grader, case, graders)
+        task = task_of(grader, case)
         if task.look(observation.output) is ABSENT:
             return task.decide(False, f"the output has no {task.of}", {})
         handed_in = replace(clients(position), part=grade_part, results=results)
-        return row_of(grader, graders).judge(task, observation, handed_in)
+        return row_of(grader).judge(task, observation, handed_in)
     except OutOfBudget:
         raise
     except BaselinekitError as error:
@@ -147,7 +135,7 @@ def grade_all(
     return tuple(grades[number] for number in numbers)
 
 
-def fails_case(grade: Grade, has_required: bool, rule: PassRule = _DEFAULT_RULE) -> bool:
+def fails_case(grade: Grade, has_required: bool, rule: PassRule) -> bool:
     """Whether this is a check by rules that fails the case, whatever the other grades are."""
     if grade.kind != "code" or grade.outcome != "failed":
         return False
@@ -156,28 +144,22 @@ def fails_case(grade: Grade, has_required: bool, rule: PassRule = _DEFAULT_RULE)
     return grade.required or not has_required
 
 
-def problems_of(grader: Grader, case: Case, graders: Graders = GRADERS) -> Iterator[Problem]:
+def problems_of(grader: Grader, case: Case) -> Iterator[Problem]:
     """The problems of a grader that are known before anything is asked, with paths below the grader. A check
     that cannot fail is one of them."""
-    task = task_of(grader, case, graders)
+    task = task_of(grader, case)
     yield from task.part_problems()
-    yield from row_of(grader, graders).problems(task)
+    yield from row_of(grader).problems(task)
 
 
-def row_of(grader: Grader, graders: Graders = GRADERS) -> GraderType:
-    return graders[type(grader.method)]
+def row_of(grader: Grader) -> GraderType:
+    return GRADERS[type(grader.method)]
 
 
-def files_of(grader: Grader, graders: Graders = GRADERS) -> Mapping[str, str | None]:
-    """The paths that a grader's config names, by their keys."""
-    return row_of(grader, graders).files(grader.method)
-
-
-def model_calls_of(grader: Grader, graders: Graders = GRADERS) -> tuple[str, int] | None:
+def model_calls_of(grader: Grader) -> tuple[str, int] | None:
     """The model that a grader asks about one output, and how often. For a composite: the first model that a
     part asks, and how often all parts ask."""
-    parts = [part for _, part in graders_with_positions([grader], graders)]
-    asked = [row_of(part, graders).asks(part.method) for part in parts]
+    asked = [row_of(part).asks(part.method) for part in with_parts([grader])]
     model_calls = [call for call in asked if call is not None]
     return (model_calls[0][0], sum(count for _, count in model_calls)) if model_calls else None
 

@@ -9,7 +9,7 @@ from baselinekit.model.prompts import PromptFolder
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.results import Metric, Report
 from baselinekit.model.traces import TraceMessage
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Json
 from baselinekit.structs import Struct, field
 
 # Case and suite: a recipe with graders instead of (or beside) a baseline.
@@ -118,7 +118,6 @@ class Suite(Struct):
     reporting: Reporting = field(default_factory=Reporting)
     thresholds: dict[str, float] = field(default_factory=dict)
     file: str | None = None
-    at: Path = ()
     notes: tuple[str, ...] = ()
     unread: tuple[Problem, ...] = ()
 

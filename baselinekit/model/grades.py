@@ -231,10 +231,6 @@ class Label(Struct):
     note: str | None = None
     expected_outcome: str = ""
 
-    def __repr__(self) -> str:  # the digest of the labels in a calibration file is over this text
-        shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__[:-1])
-        return f"Label({', '.join(shown)})"
-
 
 class Agreement(Struct):
     """How often a judge agreed with people. It is valid for this model, this rubric and these labels. `both`:

@@ -4,7 +4,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from baselinekit.graders.graders import GRADERS, Graders
 from baselinekit.model.evals import Expected
 from baselinekit.schema import Parts, Schema, add_part, closed_object, dump_schema, one_or_several, ref
 from baselinekit.store import atomic
@@ -18,15 +17,14 @@ from baselinekit.suites.settings import InlineGrader, NamedGrader
 # the classes that read them.
 
 
-def json_schema() -> Schema:
+def json_schema(dialects: Sequence[Dialect] = DIALECTS) -> Schema:
     """Return the schema of a whole file."""
-    return schema_with(GRADERS)
-
-
-def schema_with(graders: Graders, dialects: Sequence[Dialect] = DIALECTS) -> Schema:
     parts: Parts = dict(baseline_schema()["$defs"])
     add_inputs(parts)
-    add_graders(parts, graders)
+    add_part(parts, "InlineGrader", InlineGrader)
+    add_part(parts, "NamedGrader", NamedGrader)
+    by_name = {"type": "string", "description": "A grader of config/graders.yaml."}
+    parts["AnyGrader"] = {"anyOf": [by_name, ref("NamedGrader"), ref("InlineGrader")]}
     add_part(parts, "Expected", Expected)
     list_forms: list[Schema] = []
     wrapped: dict[str, Schema] = {}
@@ -50,30 +48,6 @@ def schema_with(graders: Graders, dialects: Sequence[Dialect] = DIALECTS) -> Sch
         ],
         "$defs": parts,
     }
-
-
-def add_graders(parts: Parts, graders: Graders) -> None:
-    """Add the schemas of graders: by name, or with a config by type and method. Without a method, the other
-    keys of the config tell which grader is meant."""
-    configs: dict[str, list[Schema]] = {"code": [], "model": [], "human": []}
-    for row in graders.values():
-        part = f"{row.config.__name__}Config" if row.method else f"{row.kind.title()}Config"
-        if not row.method and row.kind == "code":
-            continue
-        inner = {"graders": {"type": "array", "items": ref("AnyGrader")}} if row.compose else {}
-        add_part(parts, part, row.schema, **inner)
-        if row.method:
-            form = parts[part]
-            form["properties"] = {"method": {"const": row.method}, **form["properties"]}
-            form["required"] = [key for key in form.get("required", ()) if key != "function_name"]
-        configs[row.kind].append(ref(part))
-    kinds = []
-    for name, forms in configs.items():
-        add_part(parts, f"{name.title()}Grader", InlineGrader, type={"const": name}, config={"anyOf": forms})
-        kinds.append(ref(f"{name.title()}Grader"))
-    add_part(parts, "NamedGrader", NamedGrader)
-    by_name = {"type": "string", "description": "A grader of config/graders.yaml."}
-    parts["AnyGrader"] = {"anyOf": [by_name, ref("NamedGrader"), *kinds]}
 
 
 # The folders and files of a new project: a small suite that runs as it is.

@@ -21,7 +21,7 @@ from baselinekit.structs import Meta, Struct, field, replace
 from baselinekit.suites import dialect, settings
 from baselinekit.suites.dialect import CaseTimeLimit, Criticality, Defaults, EvalDocument, EvalItem, Retries
 from baselinekit.suites.messages import ASSISTANT, USER, NamedFiles, read_messages
-from baselinekit.suites.settings import GraderContext, check_grader_paths
+from baselinekit.suites.settings import GraderContext
 from baselinekit.suites.targets import StatedExecution
 
 WRAPPER = "capability_eval"
@@ -90,9 +90,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     source = replace(document.source(item.at, item.raw), form="native")
     case, problems = read(item.raw, source, defaults)
     if case is not None:
-        problems = check_grader_paths(defaults.root, case)
-        if not problems:
-            document.cases.append(case)
+        document.cases.append(case)
     return schema.prefix_paths(problems, item.at)
 
 

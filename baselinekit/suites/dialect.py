@@ -108,7 +108,6 @@ BESIDE = ("baselines", "config", "fixtures", "results")
 and the output of runs."""
 
 _REPORT_KEYS = ("eval_report", "format")
-_KEYS_OF_CASES = ("test_cases", "input", "expected", "grader", "current", "baseline")
 NOT_A_CASE = "a case is a mapping with id, input, expected and grader"
 
 
@@ -160,11 +159,8 @@ def _recognise(raw: dict[str, Json], at: Path, dialects: Sequence[Dialect]) -> E
     if any(key in raw for key in _REPORT_KEYS):
         message, hint = "not a case: this looks like the report of a run", "reports belong in results/"
         return EvalItem("report", at, None, Problem("BK710", message, hint, at=at))
-    known = [*(dialect.wrapper for dialect in dialects if dialect.wrapper), *_KEYS_OF_CASES]
-    hint = next(filter(None, (suggest(key, known) for key in raw)), "")
     message = f"not a case: it has {', '.join(map(str, list(raw)[:5])) or 'nothing'}"
-    hint = hint or "a case has id, input, expected and grader"
-    return EvalItem("nothing", at, None, Problem("BK710", message, hint, at=at))
+    return EvalItem("nothing", at, None, Problem("BK710", message, NOT_A_CASE, at=at))
 
 
 # A load of eval files: what was read so far, the references between files, and all problems.
@@ -384,13 +380,13 @@ def _read_input_of_kind(
     the others; a case that names a target of another kind is wrong."""
     kind, target = _KINDS_BY_INPUT[stated.type], defaults.target_for(own_target)
     question, problems = kind.input_of_case(stated.content, stated.context)
-    is_own_usable = own_target is not None and own_target.type == kind.name
-    if target.type != kind.name and not kind.names_target and (own_target is None or is_own_usable):
+    is_own_usable = own_target is None or own_target.type == kind.name
+    if target.type != kind.name and is_own_usable and not kind.names_target:
         target = own_target or kind.execution(kind.name)
     if target.type != kind.name:
         message = f"an input of `type: {stated.type}` cannot be sent to an execution of `type: {target.type}`"
         settings = ", ".join(filter(None, (f"type: {kind.name}", kind.names_target)))
-        hint = f"`--target` needs `type: {kind.name}`" if is_own_usable else f"`execution: {{{settings}}}`"
+        hint = f"its `execution`, or --target, has to be {{{settings}}}"
         problems.append(Problem("BK715", message, hint, at=()))
     return (None if problems else Recipe(question, target)), problems
 

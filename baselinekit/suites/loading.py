@@ -81,13 +81,11 @@ def is_foreign(root: str, file: str) -> bool:
 
 def load_suite(file: str, root: str, fetch: FetchFile | None = None, targets: Targets = NO_TARGETS) -> Suite:
     """Return a suite with all its cases."""
-    loading = Loading(root, DIALECTS, fetch, targets)
-    loading.file(file, Defaults(root))
-    loading.finish()
-    if not loading.suites:
+    suite = load_evals([file], root, fetch_file=fetch, targets=targets)
+    if suite.file is None:
         hint = f"run it as it is: baselinekit run {file}"
         raise InvalidInput(Problem("BK710", "not a suite: it has no `eval_suite:`", hint, Place(file)))
-    return _with_cases(loading.suites[0], loading)
+    return suite
 
 
 def load_cases(
@@ -116,17 +114,9 @@ def load_evals(
 ) -> Suite:
     """Return everything below these paths, each case once. If there is exactly one suite, its settings apply
     to all cases; otherwise none do."""
-    loading, suite = load_everything(paths, root, dialects, fetch_file, targets)
+    suite, loading = load_everything(paths, root, dialects, fetch_file, targets)
     loading.finish()
     return suite
-
-
-def load_partly(
-    paths: Sequence[str], root: str, fetch_file: FetchFile | None = None, targets: Targets = NO_TARGETS
-) -> tuple[Suite, list[Problem]]:
-    """Return what can be read, and the problems of the rest."""
-    loading, suite = load_everything(paths, root, DIALECTS, fetch_file, targets)
-    return suite, loading.all_problems()
 
 
 def load_everything(
@@ -135,9 +125,9 @@ def load_everything(
     dialects: Sequence[Dialect] = DIALECTS,
     fetch_file: FetchFile | None = None,
     targets: Targets = NO_TARGETS,
-) -> tuple[Loading, Suite]:
-    """Return what was read, and the cases as one suite. Suites are read first, those of upper folders before
-    others; a file that a suite refers to is not read again."""
+) -> tuple[Suite, Loading]:
+    """Return the cases that can be read, as one suite, and what was read, with all problems. Suites are read
+    first, those of upper folders before others; a file that a suite refers to is not read again."""
     found = eval_files(paths, root)
     named_files = {name_in_project(root, os.path.join(root, path)) for path in paths}
     foreign_files = [file for file in found if file not in named_files and is_foreign(root, file)]
@@ -156,7 +146,7 @@ def load_everything(
             suite_defaults = loading.defaults.get(suite.file or "")
             loading.file(file, suite_defaults or defaults_for(file, loading, defaults))
     notes = (f"{file} was passed over: nothing in it belongs to an eval file" for file in foreign_files)
-    return loading, replace(_with_cases(suite, loading), notes=tuple(notes))
+    return replace(_with_cases(suite, loading), notes=tuple(notes)), loading
 
 
 def _mentions_suite(root: str, file: str) -> bool:

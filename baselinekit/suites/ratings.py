@@ -154,10 +154,8 @@ def _is_same(rating: Rating, other: Rating) -> bool:
 def check_rater(name: str) -> str:
     """Return the name of a rater, with single blanks; InvalidInput for one that cannot be shown in a list."""
     name = " ".join(name.split())
-    if not name:
-        raise InvalidInput(Problem("BK744", "it is not known who rates", "add --as NAME"))
-    if not name.isprintable():
-        raise InvalidInput(Problem("BK744", f"{name!r} is not a name", "as in --as ada"))
+    if not name or not name.isprintable():
+        raise InvalidInput(Problem("BK744", f"{name!r} is not the name of a rater", "as in --as ada"))
     return name
 
 

@@ -16,11 +16,11 @@ from baselinekit.graders.base import GraderType, ReadConfig
 from baselinekit.graders.by_template import Weight
 from baselinekit.graders.by_text import ExactMatch
 from baselinekit.graders.composite import with_unique_names
-from baselinekit.graders.graders import GRADERS, Graders, files_of, with_parts
+from baselinekit.graders.graders import GRADERS
 from baselinekit.kinds.files import link_at
 from baselinekit.lazy import lazy_pattern
 from baselinekit.metrics import PRESETS, canonical_metric
-from baselinekit.model.evals import Case, Expected
+from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json, Path
 from baselinekit.schema import Mistakes
@@ -33,28 +33,18 @@ from baselinekit.structs import MutableStruct, Struct, field, replace
 
 class GraderContext(Struct):
     """The context of a grader: what the case expects, the path of that, the named graders, and whether a
-    grader is required by default; none is if the mean decides. `graders`: all types of graders."""
+    grader is required by default; none is if the mean decides."""
 
     expected: Expected | None = None
     at: Path = ()
     named: Mapping[str, Grader] = field(default_factory=dict)
     required: bool = True
-    graders: Graders = field(default_factory=lambda: GRADERS)
-
-    def methods_of(self, kind: str) -> dict[str, GraderType]:
-        """The graders of a kind by their method in files."""
-        return {row.method: row for row in self.graders.values() if row.method and row.kind == kind}
-
-    def as_method(self, name: Json) -> str:
-        """Return how to write a method that was named in the wrong place; "" if it is not a method."""
-        kinds = [row.kind for row in self.graders.values() if row.method == name and name]
-        return f"it is a method: {{type: {kinds[0]}, config: {{method: {name}}}}}" if kinds else ""
 
     @property
     def row_expected(self) -> GraderType | None:
         """The grader that belongs to the type of the expectation."""
         kind = self.expected.type if self.expected else None
-        return next((row for row in self.graders.values() if row.expectation == kind), None)
+        return next((row for row in GRADERS.values() if row.expectation == kind), None)
 
 
 class InlineGrader(Struct, kw_only=True):
@@ -108,11 +98,9 @@ def read_grader(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | Non
     stated = found.take(schema.read_right_keys(InlineGrader, raw))
     if stated is not None and isinstance(raw.get("config", {}), dict):
         method = found.take(_read_config(stated.type, stated.config, given, (*at, "config")), "config")
-    elif hint := given.as_method(raw.get("type")) if isinstance(raw, dict) else "":
-        found[:] = [replace(one, hint=hint) if one.at == ("type",) else one for one in found]
     if found or stated is None or method is None:
         return None, schema.prefix_paths(found, at)
-    name, says_required = stated.name or given.graders[type(method)].name, stated.required is not None
+    name, says_required = stated.name or GRADERS[type(method)].name, stated.required is not None
     required = given.required if stated.required is None else stated.required
     weight = float(stated.weight)
     return Grader(name, stated.type, method, weight, required, at, says_required=says_required), []
@@ -123,9 +111,8 @@ def _read_named(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | Non
     if reference is None:
         return None, schema.prefix_paths(problems, at)
     if reference.ref not in given.named:
-        known = f"there are {', '.join(sorted(given.named))}" if given.named else ""
-        hint = known or "describe it in config/graders.yaml, beside the suite"
-        hint = given.as_method(reference.ref) or hint
+        known = ", ".join(sorted(given.named)) or "none"
+        hint = f"config/graders.yaml has {known}; a method is {{type: code, config: {{method: …}}}}"
         return None, [Problem("BK713", f"there is no grader {reference.ref!r}", hint, at=at)]
     grader = given.named[reference.ref]
     weight = grader.weight if reference.weight is None else float(reference.weight)
@@ -139,11 +126,12 @@ def _read_named(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | Non
 def _read_config(kind: str, config: dict[str, Json], given: GraderContext, at: Path) -> ReadConfig:
     """Read a config, which is at this path, by its stated method. Without one, the method of a code
     grader follows from its keys or from the expectation, and model and human graders have their own form."""
-    methods, stated = given.methods_of(kind), config.get("method")
+    methods = {row.method: row for row in GRADERS.values() if row.method and row.kind == kind}
+    stated = config.get("method")
     settings = {key: value for key, value in config.items() if key != "method"}
     row = methods.get(stated) if isinstance(stated, str) else None
     if kind != "code" and (stated is None or not methods):
-        row = next(row for row in given.graders.values() if row.kind == kind and not row.method)
+        row = next(row for row in GRADERS.values() if row.kind == kind and not row.method)
         return row.read_config(config)
     if stated is None:
         by_keys = (row for row in methods.values() if settings.keys() & {*row.known_by})
@@ -154,7 +142,7 @@ def _read_config(kind: str, config: dict[str, Json], given: GraderContext, at: P
             row = None
     if row is None:
         message = "the grader has no method" if stated is None else f"there is no method {stated!r}"
-        hint = given.as_method(stated) or f"one of {', '.join(methods)}"
+        hint = f"one of {', '.join(methods)}"
         return None, [Problem("BK712", message, hint, at=() if stated is None else ("method",))]
     method, problems = row.read_config(settings)
     if method is None or row.compose is None:
@@ -241,10 +229,10 @@ class Settings(MutableStruct):
         if path is None:
             return inherited
         if path not in self.read_graders:
-            body, at, entries = self._read_entries(root, path, "graders")
+            body, entries = self._read_entries(root, path)
             named, found = self.read_graders.setdefault(path, {}), Mistakes()
             for name, raw in entries.items():
-                grader = found.take(read_grader(raw, (), GraderContext()), *at, name)
+                grader = found.take(read_grader(raw, (), GraderContext()), name)
                 # an invalid grader is reported here, and not again by each file that names it
                 named[name] = grader or Grader(name, "code", ExactMatch())
             self.problems += schema.place_problems(body, path, {0: found})
@@ -256,29 +244,26 @@ class Settings(MutableStruct):
         thresholds: dict[str, float] = {}
         path = nearest_upward(root, file, "config/thresholds")
         if path is not None:
-            body, at, entries = self._read_entries(root, path, "thresholds")
-            self.problems += schema.place_problems(body, path, {0: _add_thresholds(thresholds, entries, at)})
+            body, entries = self._read_entries(root, path)
+            self.problems += schema.place_problems(body, path, {0: _add_thresholds(thresholds, entries, ())})
         if not isinstance(stated, dict):
             stated = {} if stated is None else {"preset": stated}
         return thresholds, _add_thresholds(thresholds, stated, ("thresholds",))
 
-    def _read_entries(self, root: str, path: str, wrapper: str) -> tuple[str, Path, dict[str, Json]]:
-        """Return the text of a file, and its entries with the path to them: they may be below its own
-        name."""
+    def _read_entries(self, root: str, path: str) -> tuple[str, dict[str, Json]]:
+        """Return the text of a file, and its entries by their names."""
         try:
             body, documents = load_documents(root, path, NUMBERED)
         except BaselinekitError as error:
             self.problems += [problem.placed(Place(path)) for problem in error.problems]
-            return "", (), {}
+            return "", {}
         stated = [document for document in documents if document is not None]
-        raw, at = stated[0] if len(stated) == 1 else stated or {}, tuple[str, ...]()
-        if isinstance(raw, dict) and raw.keys() == {wrapper}:
-            raw, at = raw[wrapper], (wrapper,)
+        raw = stated[0] if len(stated) == 1 else stated or {}
         if isinstance(raw, dict):
-            return body, at, raw
+            return body, raw
         message = f"expected a mapping of names, found {schema.describe_value(raw)}"
         self.problems.append(Problem("BK717", message, place=Place(path, 1, 1)))
-        return body, at, {}
+        return body, {}
 
 
 def _add_thresholds(thresholds: dict[str, float], entries: Mapping[str, Json], at: Path) -> list[Problem]:
@@ -349,20 +334,6 @@ def named_text(root: str, file: str, name: str) -> str:
     root, file = in_repository(root, file)
     path = resolve_named(root, file, name)
     return decode(read(root, path), path).body.replace("\r\n", "\n")
-
-
-def check_grader_paths(root: str, case: Case) -> list[Problem]:
-    """Report paths named by the graders of a case that lead out."""
-    problems = []
-    for grader in with_parts(case.graders):
-        for key, name in files_of(grader).items():
-            try:
-                if name is not None:
-                    resolve_named(*in_repository(root, case.source.file), name)
-            except BaselinekitError as error:
-                at = grader.place_of(("config", key))
-                problems += [schema.move_to_name(problem, at) for problem in error.problems]
-    return problems
 
 
 def results_of(root: str, suite: str, output_dir: str | None) -> str:

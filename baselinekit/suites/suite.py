@@ -109,7 +109,6 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
             reporting=stated.reporting,
             thresholds=thresholds,
             file=document.file,
-            at=item.at,
         )
         loading.suites.insert(position, suite)
     return problems
@@ -355,11 +354,9 @@ def _read_trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Pro
 def _find_suite(name: str, file: str, root: str) -> tuple[str, list[Problem]]:
     """Find a suite relative to the folder of the file that names it, else to the project's root, as a plan in
     its own folder means it."""
-    searched: dict[str, None] = {}
     for start in (file, ""):
         try:
             path = settings.resolve_named(root, start, name)
-            searched[path] = None
             read(root, path)
         except BaselinekitError as error:
             problem = error.problems[0]
@@ -367,7 +364,7 @@ def _find_suite(name: str, file: str, root: str) -> tuple[str, list[Problem]]:
                 return name, [replace(problem, place=None, at=())]
         else:
             return path, []
-    hint = f"it was looked for at {', then at '.join(searched)}" if searched else "write the path of a suite"
+    hint = "write its path from this file, or from the project's root"
     return name, [Problem("BK716", f"there is no suite {name!r}", hint, at=())]
 
 

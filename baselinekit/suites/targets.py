@@ -174,9 +174,9 @@ class Targets(Struct):
         if name in self.models or name == DEFAULT:
             return NamedTarget(name, PromptExecution("prompt", model=name)), []
         names = [*(name for target_list in self.lists for name in target_list.stated), *sorted(self.models)]
-        known = ", ".join(dict.fromkeys(names))
-        hint = f"there are {known}" if known else f"describe it in {FOUND}, or under `targets:`"
-        return None, [Problem("BK798", f"there is no target {name!r}", suggest(name, names) or hint)]
+        known = f"there are {', '.join(dict.fromkeys(names))}" if names else ""
+        hint = known or f"describe it in {FOUND}, or under `targets:`"
+        return None, [Problem("BK798", f"there is no target {name!r}", hint)]
 
     def problems_of(self, name: str) -> list[Problem]:
         """Return what is wrong with the description of a target; none if there is no such target."""

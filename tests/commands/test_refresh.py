@@ -15,7 +15,7 @@ from baselinekit.commands.refresh import Permit, accepted_by, reason_against
 from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.model.changes import Applied, ApprovalNote
 from baselinekit.model.values import Json
-from baselinekit.report.forms import table
+from baselinekit.report import forms as table
 from baselinekit.store.results import drop_pending
 
 A = "status: 200\nbody: {n: 1, id: <<any_integer>>}   # what a says"

@@ -14,7 +14,7 @@ from baselinekit.errors import InvalidInput
 from baselinekit.eva.folders import examine
 from baselinekit.files.jsontext import dump_json
 from baselinekit.files.languages import language
-from baselinekit.suites.loading import load_evals, load_partly
+from baselinekit.suites.loading import load_evals, load_everything
 from baselinekit.values.places import places, with_values
 
 EVALS = """\
@@ -210,6 +210,6 @@ def test_x8_any_value_at_any_place_is_read_or_reported(data: st.DataObject, name
     with TemporaryDirectory() as root:
         prompt_folder(Path(root), WHOLE)
         write(Path(root), f"{FOLDER}/{name}", dump_json(with_values(whole, {at: new})))
-        _, problems = load_partly(["prompts"], root)
+        problems = load_everything(["prompts"], root)[1].all_problems()
         examine(root, [FOLDER])
     assert [problem for problem in problems if not (problem.place and problem.place.line)] == []

@@ -215,10 +215,8 @@ def test_e3_judge_is_asked_unless_a_required_check_failed(
 
 def test_e4_e5_quotes_of_answers_and_replies_hold_no_secret(tmp_path: Path) -> None:
     answer = '{"password": "Wq7vTz93kLp2", "note": "say Wq7vTz93kLp2 at the door"}'
-    near = Grader("contains", "code", Contains(all=["say Wq7vTz93kLp3 at the door"]), required=False)
-    result, _ = judged(tmp_path, answer, near, JUDGE, reply="It names Wq7vTz93kLp2.")
-    by_rules, by_model = grades(result)
-    assert "at the door" in by_rules.reason.partition("nearest")[2]
+    result, _ = judged(tmp_path, answer, JUDGE, reply="It names Wq7vTz93kLp2.")
+    (by_model,) = grades(result)
     assert "'It names ***.'" in by_model.reason
     assert "Wq7vTz93kLp2" not in repr(result)
     redactor = Redactor({"key": Secret("s3cret-of-somebody")})

@@ -10,7 +10,7 @@ from baselinekit.commands.doctor import Findings
 from baselinekit.errors import InvalidInput, Problem, Refused
 from baselinekit.evals.checks import check_reachable, examine_all
 from baselinekit.model.grades import FunctionOutput
-from baselinekit.suites.loading import load_evals
+from baselinekit.structs import replace
 
 CASE = "id: {id}\ninput: {{type: prompt, content: x}}\nexpected: {{value: y}}\n"
 FILES = {
@@ -80,24 +80,22 @@ def test_doctor_notes_what_the_operator_has_to_give(tmp_path: Path) -> None:
     ],
 )
 def test_check_reachable_refuses_metrics_of_more_attempts_than_are_made(
-    stated: dict[str, float], attempts: int | None, made: int, fine: bool, tmp_path: Path
+    stated: dict[str, float], attempts: int | None, made: int, fine: bool
 ) -> None:
     cases = suite(case(), attempts=made)
     if fine:
-        check_reachable(cases, stated, attempts, str(tmp_path))
+        check_reachable(cases, stated, attempts)
         return
     with pytest.raises(InvalidInput, match=r"BK724 .*pass@3 cannot be met: it cannot be computed") as error:
-        check_reachable(cases, stated, attempts, str(tmp_path))
+        check_reachable(cases, stated, attempts)
     assert "--attempts 3" in error.value.problems[0].hint
 
 
-def test_check_reachable_names_the_line_and_nothing_is_run(tmp_path: Path) -> None:
+def test_check_reachable_names_the_file_and_nothing_is_run(tmp_path: Path) -> None:
     world = World(tmp_path)
     with pytest.raises(InvalidInput, match="BK724"):
         world.run(suite(case()), thresholds={"pass@2": 0.5})
     assert world.calls == []
-    record = "{id: a, input: {type: prompt, content: x}, expected: {value: y}}"
-    stated = f"eval_suite:\n  name: s\n  evals: [{record}]\n  thresholds:\n    pass@3: 0.9\n"
-    found = load_evals([write(tmp_path, "evals/s.yaml", stated)], str(tmp_path))
-    with pytest.raises(InvalidInput, match=r"evals/s\.yaml:5:"):
-        check_reachable(found, {}, None, str(tmp_path))
+    found = replace(suite(case()), file="evals/s.yaml", thresholds={"pass@3": 0.9})
+    with pytest.raises(InvalidInput, match=r"BK724 evals/s\.yaml: pass@3"):
+        check_reachable(found, {}, None)

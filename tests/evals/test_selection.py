@@ -54,18 +54,10 @@ def test_e13_choose_by_name_takes_no_queries_of_prompts(names: list[str], chosen
     assert ids(choose(NAMED, Choice(cases=names))) == chosen
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        (["emty"], "there is no case 'emty': did you mean 'empty'?"),
-        (["empty", "zzz"], "there is no case 'zzz': there are an echo, empty, happy path"),
-        (["one", "two", "empty"], "there is no case 'one', 'two': there are"),
-    ],
-)
-def test_e13_choose_by_unknown_name_proposes_the_nearest(names: list[str], message: str) -> None:
-    with pytest.raises(NothingSelected) as raised:
-        choose(NAMED, Choice(cases=names))
-    assert str(raised.value).startswith(f"BK509 {message}")
+def test_e13_choose_by_unknown_name_lists_the_names() -> None:
+    message = "BK509 there is no case 'one', 'two': there are an echo, empty, happy path"
+    with pytest.raises(NothingSelected, match=message):
+        choose(NAMED, Choice(cases=["one", "two", "empty"]))
 
 
 CASES = [case("a", category="strings"), case("b", kind="regression"), case("c", tags=("slow",))]
@@ -80,7 +72,6 @@ CASES = [case("a", category="strings"), case("b", kind="regression"), case("c", 
         ({"expression": "not slow and not b"}, "a"),
         ({"ids": ["[ab]"]}, "ab"),
         ({"among": frozenset(("b", "gone"))}, "b"),
-        ({"categories": ["string"]}, "did you mean 'strings'"),
         ({"among": frozenset()}, "all of these passed when they were last run"),
         ({"ids": ["d"]}, "none of the 3 cases is selected: baselinekit run --list"),
         ({"ids": ["c"], "exclude_tags": ["slow"]}, "none of the 3 cases is selected: baselinekit run --list"),

@@ -144,13 +144,3 @@ def test_a53_mean_delta_counts_and_rounds(
     found = deltas(before, now, threshold)
     assert tuple(map(found.count, ("win", "loss", "tie"))) == counts
     assert (found.mean, found.exit_code) == (Fraction(mean), code)
-
-
-@given(st.lists(st.tuples(*(st.integers(0, 100) for _ in range(2))), min_size=1, max_size=12))
-def test_a53_mean_delta_of_swapped_runs_is_opposite(scores: list[tuple[int, int]]) -> None:
-    before, now = [a / 100 for a, _ in scores], [b / 100 for _, b in scores]
-    there, back = deltas(before, now, 0.1), deltas(now, before, 0.1)
-    assert there.count("win") == back.count("loss")
-    total = sum(pair.delta for pair in there.pairs)
-    assert total == -sum(pair.delta for pair in back.pairs)
-    assert total == Fraction(sum(b - a for a, b in scores), 100)

@@ -4,14 +4,13 @@ import json
 from typing import Any
 
 import pytest
-from cases import case, graded
+from cases import graded
 
 from baselinekit.errors import Problem
 from baselinekit.graders.base import GradeClients, JudgeProgram, JudgeRun, JudgeStopped
 from baselinekit.graders.by_program import CodeJudge, ModelAccess, verdict_in
-from baselinekit.graders.graders import problems_of
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import Grader, PassRule
+from baselinekit.model.grades import PassRule
 from baselinekit.model.recipes import Usage
 from baselinekit.structs import replace
 from baselinekit.values.texts import no_mask
@@ -142,10 +141,3 @@ def test_a25_program_that_asked_a_model_reports_its_calls_and_usage() -> None:
         assert (found.outcome, found.usage) == (outcome, usage)
         assert found.details["target_proxy"] == {"call_count": calls, "max_calls": 5}
     assert "target_proxy" not in graded("x", JUDGE, clients=printing('{"score": 1}')).details
-
-
-def test_a23_program_without_words_is_a_problem() -> None:
-    for script in ([], "  "):
-        grader = Grader("g", "code", CodeJudge(script))
-        (problem,) = problems_of(grader, case(grader))
-        assert (problem.code, problem.at) == ("BK653", ("script",))

@@ -1,5 +1,6 @@
 """Graders of texts and of JSON by rules: verdicts, reasons and problems."""
 
+import json
 from typing import Any
 
 import pytest
@@ -146,8 +147,8 @@ def test_e4_json_schema_violations_are_in_order_and_cut() -> None:
 
 
 def test_json_schema_from_a_file_is_read_and_a_remote_one_is_never_fetched() -> None:
-    files = {"user.schema.json": SCHEMA}
-    clients = GradeClients(schema=lambda _, path: files[path], regex_budget=RegexBudget)
+    files = {"user.schema.json": json.dumps(SCHEMA)}
+    clients = GradeClients(text=files.__getitem__, regex_budget=RegexBudget)
     found = graded({"id": "1"}, JsonSchema(schema_file="user.schema.json"), clients=clients)
     assert found.outcome == "passed"
     elsewhere = {"$ref": "http://127.0.0.1:9/schema.json"}

@@ -71,8 +71,8 @@ def test_reason_names_the_part_or_its_lack(recipe: Recipe, output: Any, method: 
 
 @pytest.mark.parametrize(
     ("recipe", "of", "code"),
-    [(COMMAND, "sterr", "BK709"), (COMMAND, "stdout.items[0]", None), (REQUEST, "anything", None)],
+    [(COMMAND, "a..b", "BK201"), (COMMAND, "stdout.items[0]", None), (REQUEST, "anything", None)],
 )
-def test_part_that_no_output_has_is_a_problem(recipe: Recipe, of: str, code: str | None) -> None:
+def test_part_with_a_path_that_cannot_be_read_is_a_problem(recipe: Recipe, of: str, code: str | None) -> None:
     found = problems_of(Grader("g", "code", Contains(all=["x"], of=of)), case(recipe=recipe))
     assert [(problem.code, problem.at) for problem in found] == ([(code, ("config", "of"))] if code else [])

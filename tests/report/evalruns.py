@@ -62,7 +62,7 @@ METRICS = (
 )
 JUDGES = (
     JudgeFacts("judge", "labels.yaml", "calibrated", Agreement("judge", "r", "l", 12, 1, 1, 9, 1, 0.83)),
-    JudgeFacts("other", "x.yaml", "other labels"),
+    JudgeFacts("other", "x.yaml", "not calibrated"),
 )
 EARLIER = EarlierComparison(
     "eval-20240119-143052",

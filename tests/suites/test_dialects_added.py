@@ -7,14 +7,13 @@ from storehelp import write
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.graders.by_text import ExactMatch
-from baselinekit.graders.graders import GRADERS
 from baselinekit.kinds.prompt import PromptInput
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Recipe
 from baselinekit.schema import Parts, Schema, add_part, prefix_paths, read_as, ref
 from baselinekit.structs import Struct
-from baselinekit.suites.authoring import schema_with
+from baselinekit.suites.authoring import json_schema
 from baselinekit.suites.dialect import Defaults, Dialect, EvalDocument, EvalItem
 from baselinekit.suites.loading import DIALECTS, load_cases, load_evals
 
@@ -78,7 +77,7 @@ def test_added_dialect_is_part_of_suites_and_of_the_schema(tmp_path: Path) -> No
     text = "eval_suite:\n  name: s\n  evals:\n    - $ref: a.yaml\n    - {ask: 'b?', answer: b}\n"
     suite = load_evals([write(tmp_path, "evals/eval-suite.yaml", text)], str(tmp_path), dialects=ALL)
     assert [case.id for case in suite.cases] == ["a", "question"]
-    stated = schema_with(GRADERS, ALL)
+    stated = json_schema(ALL)
     assert {"$ref": "#/$defs/Question"} in stated["anyOf"]
     assert "Question" in stated["$defs"]
     assert any("questions" in form.get("properties", {}) for form in stated["anyOf"])

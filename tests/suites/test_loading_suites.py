@@ -108,7 +108,8 @@ def test_h60_h17_load_suite_reports_every_wrong_reference(tmp_path: Path) -> Non
         "BK716 evals/suite.yaml:7:5: 'three.yaml' is not a reference: write $ref: three.yaml",
         f"BK716 evals/suite.yaml:8:11: there is no eval file at evals/empty: {start}",
         f"BK716 evals/suite.yaml:10:11: {cycle} evals/suite.yaml: remove this reference",
-        "BK710 evals/suite.yaml:11:5: not a case: it has idd: a case has id, input, expected and grader",
+        "BK710 evals/suite.yaml:11:5: not a case: it has idd: a case is a mapping with id, input, "
+        "expected and grader",
     ]
 
 
@@ -199,7 +200,7 @@ def test_h64_named_graders_of_the_config_folder_are_used(tmp_path: Path) -> None
 
 
 CONFIG = """\
-graders | graders: {polit: {type: model, config: {rubric: x}}} | c.yaml:3:9: there is no grader 'polite'
+graders | polit: {type: model, config: {rubric: x}} | c.yaml:3:9: there is no grader 'polite'
 graders | polite: {type: modle} | config/graders.yaml:1:16: expected one of code, model, human
 graders | - polite | config/graders.yaml:1:1: expected a mapping of names, found a list
 graders | polite: [ | config/graders.yaml:1:10: not valid YAML

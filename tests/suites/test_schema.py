@@ -59,7 +59,6 @@ WRONG_KEYS = [
     "reference_answer: y",
     "grader: {type: [code], config: {method: regex}}",
     "grader: {type: code, method: regex, config: {patern: y}}",
-    "grader: {type: human, config: {criteria: [tone]}}",
     "grader: {type: model, config: {rubric: ok}, weight: -1}",
     "expected: {value: y}\nmetadata: {dificulty: easy}",
     "expected: {value: y}\nmetadata: {timeout_seconds: 0}",

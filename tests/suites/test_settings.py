@@ -7,13 +7,13 @@ import pytest
 from storehelp import write
 
 from baselinekit.errors import InvalidInput, Refused
+from baselinekit.evals.judges import judges_of
 from baselinekit.suites.loading import load_cases, load_suite
 from baselinekit.suites.settings import resolve_named, results_of, write_reports
 from baselinekit.suites.suite import load_gates
 
 HEAD = "id: a\ninput: {type: prompt, content: x}\n"
 JUDGE = HEAD + "grader: {type: model, config: {rubric: ok, calibration: %s}}\n"
-SCHEMA = HEAD + "grader: {type: code, config: {method: json_schema, schema_file: %s}}\n"
 SUITE = "eval_suite: {name: a, evals: [{$ref: c.yaml}]%s}\n"
 GATE = "eval_trigger: {suite: %s, thresholds: {pass@1: 1}%s}\n"
 OUT = [
@@ -43,24 +43,13 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("path", [*OUT, '"~/x.json"', "~ada/x.json"])
-def test_f41_file_of_a_grader_outside_the_project_is_refused(root: Path, path: str) -> None:
-    for text, place in ((JUDGE, "3:57"), (SCHEMA, "3:65")):
-        write(root, "evals/c.yaml", text % path)
-        with pytest.raises(Refused) as caught:
-            load_cases(["evals/c.yaml"], str(root))
-        assert str(caught.value).startswith(f"BK404 evals/c.yaml:{place}: ")
+def test_f41_labels_of_a_judge_outside_the_project_are_refused(root: Path, path: str) -> None:
+    """Its own files are read before any question: test_x5_paths_begin_at_the_file_with_them."""
+    for name, error, code in ((path, Refused, "BK404"), (r'"a\0b"', InvalidInput, "BK111")):
+        cases = load_cases([write(root, "evals/c.yaml", JUDGE % name)], str(root))
+        with pytest.raises(error, match=code) as caught:
+            judges_of(str(root), cases)
         assert "jewels" not in str(caught.value)
-        write(root, "evals/c.yaml", text % r'"a\0b"')
-        with pytest.raises(InvalidInput, match=r"BK111 evals/c\.yaml:3:"):
-            load_cases(["evals/c.yaml"], str(root))
-    write(
-        root,
-        "evals/config/graders.yaml",
-        f"polite: {{type: model, config: {{calibration: {path}, rubric: ok}}}}\n",
-    )
-    write(root, "evals/c.yaml", HEAD + "grader: polite\n")
-    with pytest.raises(Refused, match=r"BK404 evals/c\.yaml:3:9: "):
-        load_cases(["evals/c.yaml"], str(root))
 
 
 @pytest.mark.parametrize("path", PLACES)

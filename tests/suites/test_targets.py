@@ -110,7 +110,7 @@ OWN_SKILL = "execution: {type: skill, skill_name: own}\n"
     [
         (f"input: {API}\nexecution: {{type: http, timeout: 3}}\n", "small", "timeout=3"),
         (f"input: {SKILL}\n{OWN_SKILL}", "other", "skill_name='other'"),
-        (f"input: {SKILL}\n{OWN_SKILL}", "small", "`type: prompt`: `--target` needs `type: skill`"),
+        (f"input: {SKILL}\n{OWN_SKILL}", "small", "`type: prompt`: its `execution`, or --target, has to be"),
     ],
 )
 def test_target_typed_for_requests_and_skills(tmp_path: Path, case: str, typed: str, words: str) -> None:
@@ -131,7 +131,8 @@ def test_target_of_our_own_cases_that_is_wrong_is_refused(tmp_path: Path) -> Non
     case = "- {{id: c{}, input: Hi, expected: {{value: x}}, execution: {}}}\n"
     text = "".join(case.format(number, execution) for number, execution in enumerate(stated))
     assert problems(write_project(tmp_path, {"baselinekit.yaml": config, "evals/a.yaml": text})) == (
-        "BK798 evals/a.yaml:1:65: there is no target 'smal': did you mean 'small'?\n"
+        "BK798 evals/a.yaml:1:65: there is no target 'smal': there are wrong, fixed, terse, agent, "
+        "big, small\n"
         "BK103 evals/a.yaml:2:72: unknown key 'parse': known here: target\n"
         "BK105 evals/a.yaml:3:65: expected a string, found 7 (integer)\n"
         "BK105 evals/a.yaml:4:65: baselinekit.yaml:3:17: unknown type 'mok' (string): did you mean 'mock'?"
