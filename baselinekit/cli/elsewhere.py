@@ -174,7 +174,7 @@ class CollectingShelf:
     def __init__(self, mode: "Mode", shelf: "Shelf", collect: Callable[[NewAnswer], None]):
         self._where, self._shelf, self._collect = mode, shelf, collect
         self._new_records: dict[tuple[str, str], Json] = {}
-        self.every, self.names, self.name = shelf.every, shelf.names, shelf.name
+        self.names, self.name = shelf.names, shelf.name
 
     def find(self, model: str, key: str) -> Json:
         """The record; new ones of this worker may not have been written yet."""
