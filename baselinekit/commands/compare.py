@@ -7,7 +7,7 @@ from baselinekit import __version__
 from baselinekit.commands import judging
 from baselinekit.commands.context import ModelThreads, RunContext
 from baselinekit.commands.executor import OUT_OF_BUDGET, Chunk, Elsewhere, Terms, in_threads
-from baselinekit.commands.loading import find_files, provide_schema, raise_unless_variables, with_lines
+from baselinekit.commands.loading import find_files, raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder, keep_seen
 from baselinekit.commands.selection import Selection, select, stamp_shard, wanted
@@ -114,7 +114,6 @@ def compare(
         skipped = partial(judging.unjudged_result, outcome="skipped", reason=reason, verdict="limit")
         judged = [by_id.get(entry.id) or skipped(entry) for entry in entries]
         results = with_lines(judged, sources, project.root)
-    provide_schema(project.root)
     return Report(
         id=f"compare-{started.replace(':', '').replace('-', '')}",
         started=started,
