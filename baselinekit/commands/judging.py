@@ -193,12 +193,6 @@ def compile_and_check(here: CaptureEnvironment, baseline: model.Baseline) -> tup
     return chosen, matcher
 
 
-MOST_HELD = 125_000_000
-"""Bytes for the baselines that are held until their turn; the files of the others are read again then."""
-
-_BYTES_PER_BASELINE, _BYTES_PER_FILE_BYTE = 9_000, 4
-"""The bytes that a baseline needs in memory: whatever its size, and for each byte of its files."""
-
 _FILES_READ_AGAIN = 8
 """Files whose baselines are remembered when they are read again, as the next turns are often of the same
 file."""
@@ -212,12 +206,6 @@ class ReadFiles(FileProblems):
 
     entries: list[model.Entry] = field(default_factory=list)
     unready: dict[Key, Unready] = field(default_factory=dict)
-
-    def add(self, other: "ReadFiles") -> None:
-        self.entries += other.entries
-        self.problems += other.problems
-        self.refused += other.refused
-        self.unready |= other.unready
 
 
 class JudgedBaseline(Struct):
@@ -245,14 +233,12 @@ class ComparePolicy(Struct):
 
 
 class Checker:
-    """Reads files and judges the baselines in them; several threads may use it at once. Baselines are held
-    from their reading until their turn, as many as there is room for."""
+    """Reads files and judges the baselines in them; several threads may use it at once. What was read is held
+    until its turn; a worker of another process reads each file when the first of its baselines comes."""
 
-    def __init__(
-        self, here: CaptureEnvironment, policy: ComparePolicy, context: RunContext, room: int = MOST_HELD
-    ):
+    def __init__(self, here: CaptureEnvironment, policy: ComparePolicy, context: RunContext):
         self.environment, self._policy, self._context = here, policy, context
-        self._project, self._clients, self._room = here.project, here.clients, room
+        self._project, self._clients = here.project, here.clients
         self._ready: dict[Key, tuple[model.Baseline, Matcher | None]] = {}
         self._read_again = lru_cache(_FILES_READ_AGAIN)(
             lambda file: {one.id: one for one in load_partly([file], self._project.root)[0]}
@@ -260,27 +246,22 @@ class Checker:
         self._lock = threading.Lock()
 
     def read(self, files: Sequence[str], selection: Selection) -> ReadFiles:
-        """Return the entries of files. Those that are selected are checked, and held if there is room."""
+        """Return the entries of files. Those that are selected are checked, and held."""
         found, is_wanted = ReadFiles(), wanted(selection)
         for file in files:
             loaded = LoadedFiles(problems=found.problems, refused=found.refused)
             loaded.read(file, self._project.root)
-            for baseline, size in zip(loaded.baselines, loaded.sizes, strict=True):
+            for baseline in loaded.baselines:
                 entry = entry_of(baseline, self._project.claim(baseline.current))
                 found.entries.append(entry)
                 if not is_wanted(entry):
                     continue
-                try:
-                    prepared = self._prepared(baseline)
-                except BaselinekitError as error:
-                    found.unready[key_of(entry)] = baseline.source, error
-                    continue
-                except Exception:  # it occurs again where the baseline is judged, and is reported there
-                    continue
-                needed = _BYTES_PER_BASELINE + _BYTES_PER_FILE_BYTE * size
-                if needed <= self._room:
-                    self._room -= needed
-                    self._ready[key_of(entry)] = prepared
+                # an unexpected exception occurs again where the baseline is judged, and is reported there
+                with suppress(Exception):
+                    try:
+                        self._ready[key_of(entry)] = self._prepared(baseline)
+                    except BaselinekitError as error:
+                        found.unready[key_of(entry)] = baseline.source, error
         return found
 
     def _prepared(self, baseline: model.Baseline) -> tuple[model.Baseline, Matcher | None]:
