@@ -222,7 +222,7 @@ def _notes(
         yield f"{replaced}: --write-config declares them in baselinekit.yaml, taken from the environment"
     if shared := batch.shared_base():
         hint = "--write-config puts it into baselinekit.yaml instead"
-        yield f"note: they share base_url: {shared[0]}; {hint}"
+        yield f"note: they share base_url: {shared}; {hint}"
 
 
 def _in_braces(names: Iterable[str]) -> str:
@@ -265,7 +265,7 @@ def _finish(batch: Batch, outcome: capturing.CaptureResults) -> int:
 def _write_base_url(batch: Batch, many: ManyOptions, out: Output) -> bool:
     """Write the base_url that new baselines share; return whether it was written."""
     project = batch.project
-    base, *_ = batch.shared_base() or (None,)
+    base = batch.shared_base()
     if many.write_config and not project.config.base_url:
         base = base or project.override_base_url
     question = f"several requests go to {base}: write it to baselinekit.yaml as base_url?"

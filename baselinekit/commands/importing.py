@@ -15,7 +15,7 @@ from baselinekit.kinds.dispatch import digest
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.variables import Redactor, Secret
-from baselinekit.structs import Struct, field, replace
+from baselinekit.structs import Struct, replace
 
 IMPORTERS = (openapi, har, lines)
 """Every form of file that `capture FILE` reads requests from: a module, with its name, whether a file has it,
@@ -36,9 +36,8 @@ _SHARED_FROM = 2
 class Batch(Struct):
     """What is to be captured together. `project`: with the secrets that files contain; `asking`: the project
     that may also do what the operator typed, if that is more; `drafts`: where those of files come from;
-    `known`: how many are captured already; `failed`: how many requests the problems are about; `stated`: the
-    base_urls in the files of the project, each with the number of its files; `notes`: about what was
-    captured."""
+    `known`: how many are captured already; `failed`: how many requests the problems are about; `notes`: about
+    what was captured."""
 
     project: Project
     new: Sequence[capture.NewBaseline]
@@ -47,23 +46,18 @@ class Batch(Struct):
     known: int = 0
     unsafe: int = 0
     unselected: int = 0
-    stated: Mapping[str, int] = field(default_factory=dict)
     drafts: Sequence[DraftRecipe] = ()
     asking: Project | None = None
     notes: Callable[[Sequence[capture.Captured]], Iterable[str]] = lambda captured: ()
 
-    def shared_base(self) -> tuple[str, int, int] | None:
-        """Return the base_url that most files have in common, at least one of them new, if the configuration
-        has none: with the number of the new files that have it, and of the existing ones."""
+    def shared_base(self) -> str | None:
+        """Return the base_url that most of what is new has in common, if the configuration has none."""
         if self.project.config.base_url or self.project.override_base_url:
             return None
-        new = Counter(getattr(new.draft.current.execution, "base_url", None) for new in self.new)
-        counts = {base: count + self.stated.get(base, 0) for base, count in new.items() if base is not None}
-        base = max(counts, key=lambda base: counts[base], default="")
-        count = counts.get(base, 0)
-        if count < _SHARED_FROM or 2 * count <= sum({**self.stated, **counts}.values()):
-            return None
-        return base, new[base], self.stated.get(base, 0)
+        stated = (getattr(new.draft.current.execution, "base_url", None) for new in self.new)
+        bases = Counter(filter(None, stated))
+        base, count = max(bases.items(), key=lambda item: item[1], default=("", 0))
+        return base if count >= _SHARED_FROM and 2 * count > bases.total() else None
 
 
 def reader_of(name: str, text: str) -> Callable[[ImportChoices], ImportedFile] | None:
@@ -92,12 +86,9 @@ def summarize(
     project = _with_secrets(project, files.values())
     taken = capture.baselines_by_id(project)
     captured: dict[str, list[Baseline]] = defaultdict(list)
-    base_counts = Counter[str]()
     for existing in taken.values():
         if existing is not None:
             captured[digest(existing.current.input)].append(existing)
-            base = getattr(existing.current.execution, "base_url", None)  # recipes without requests have none
-            base_counts.update([base] if base else [])
     known_names = {*project.scope.values, *project.scope.secrets}
     drafts: list[DraftRecipe] = []
     ready: list[capture.NewBaseline] = []
@@ -130,7 +121,7 @@ def summarize(
             errors.append(CannotReplay(Problem("BK551", one.message, one.hint, place)))
     unsafe = sum(imported.unsafe for imported in files.values())
     unselected = sum(imported.unselected for imported in files.values())
-    return Batch(project, ready, errors, failed, known, unsafe, unselected, base_counts, drafts)
+    return Batch(project, ready, errors, failed, known, unsafe, unselected, drafts)
 
 
 def _with_secrets(project: Project, files: Iterable[ImportedFile]) -> Project:

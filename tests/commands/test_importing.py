@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storehelp import write
 from ticking import Ticking, iso, ticking
 
 from baselinekit.commands.capture import Captured, CaptureOptions, capture
@@ -155,27 +154,13 @@ def test_capture_of_equal_paths_gives_different_ids(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("there", "new", "expected"),
-    [
-        ((), ("http://one", "http://one"), ("http://one", 2, 0)),
-        (("http://one",), ("http://one",), ("http://one", 1, 1)),
-        (("http://one", "http://one"), ("http://two",), None),
-        (("http://one",), ("http://one", "http://two"), ("http://one", 1, 1)),
-        ((), ("http://one", "http://two", "http://two"), ("http://two", 2, 0)),
-        ((), ("http://one", "http://one", "http://two", "http://two"), None),
-    ],
+    ("hosts", "shared"), [("aa", "http://a"), ("a", None), ("abb", "http://b"), ("aabb", None), ("abc", None)]
 )
-def test_shared_base_needs_several_equal_addresses(
-    tmp_path: Path, there: tuple[str, ...], new: tuple[str, ...], expected: tuple[str, int, int] | None
-) -> None:
+def test_shared_base_needs_several_equal_addresses(tmp_path: Path, hosts: str, shared: str | None) -> None:
     desk = ticking(tmp_path)
     desk.config = "version: 1\n"
-    for number, base in enumerate(there):
-        execution = f"{{type: http, base_url: '{base}'}}"
-        text = f"id: old{number}\ncurrent: {{input: {{endpoint: /{number}}}, execution: {execution}}}\n"
-        write(tmp_path, f"baselines/old{number}.yaml", text)
-    lines = "".join(f"{base}/new{number}\n" for number, base in enumerate(new))
-    assert batch_of(desk, "urls.txt", lines).shared_base() == expected
+    lines = "".join(f"http://{host}/new{number}\n" for number, host in enumerate(hosts))
+    assert batch_of(desk, "urls.txt", lines).shared_base() == shared
 
 
 @pytest.mark.parametrize(("before", "now", "code"), [(200, 401, "BK521"), (404, 404, None)])
