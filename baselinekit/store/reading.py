@@ -100,18 +100,13 @@ _BASELINE_KEY = lazy_pattern(rb"(?m)^(?:- )?[\"']?(?:current|baseline|comparison
 
 
 def holds_baselines(root: str, file: str) -> bool:
-    """Whether a file beside a prompt holds baselines. A file that is too large or gone does not."""
-    with suppress(BaselinekitError):
-        return looks_like_baselines(file, read(root, file))
-    return False
-
-
-def looks_like_baselines(file: str, data: bytes) -> bool:
-    """Whether a file holds baselines, valid or not. Other files beside a prompt hold its metadata, its evals
-    and their inputs."""
+    """Whether a file beside a prompt holds baselines, valid or not. Other files there hold its metadata, its
+    evals and their inputs. A file that is too large or gone holds none."""
     if os.path.basename(file) in (*project.PROMPT_FILES, project.INPUTS):
         return False
+    data = b""
     try:
+        data = read(root, file)
         return records.has_records(language(file).load(decode(data, file).body, file))
     except BaselinekitError:
         return _BASELINE_KEY.search(data) is not None
