@@ -77,10 +77,6 @@ class RefreshScope(Struct):
     jobs: int = 8
     rules: model.NewRules = model.NO_RULES
 
-    @property
-    def names_something(self) -> bool:
-        return bool(self.words or self.all_failed or self.results) or self.selection != Selection()
-
 
 # The sources of new outputs: a failed compare, a result file, or the targets themselves.
 
@@ -192,10 +188,7 @@ def refusals_of(baseline: Baseline, error: BaselinekitError) -> list[model.Refre
 def propose(project: Project, scope: RefreshScope, context: RunContext) -> model.RefreshProposal:
     """Return what would change, in everything that is selected. Nothing is replayed unless that is
     requested."""
-    if not scope.names_something:
-        message = f"refresh which baselines? {_kept_answers(project)}"
-        raise InvalidInput(Problem("BK508", message, "name ids or paths, or pass --all-failed"))
-    chosen = select(find_baselines(project, scope.words), scope.selection)
+    chosen = _selected(project, scope)
     for path in scope.rules.paths:
         parse(path)
     planned: dict[str, model.RefreshPlan] = {}
@@ -224,6 +217,14 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> model
             message = f"nothing failed in {' and '.join(name for name, _ in scope.results)}"
         raise NothingSelected(Problem("BK530", message, "baselinekit compare, or refresh --replay"))
     return model.RefreshProposal(plans, group_changes(plans), tuple(refusals), tuple(passing))
+
+
+def _selected(project: Project, scope: RefreshScope) -> list[Baseline]:
+    """Return the baselines that a refresh covers; InvalidInput if nothing was named."""
+    if not (scope.words or scope.all_failed or scope.results or scope.selection != Selection()):
+        message = f"refresh which baselines? {_kept_answers(project)}"
+        raise InvalidInput(Problem("BK508", message, "name ids or paths, or pass --all-failed"))
+    return select(find_baselines(project, scope.words), scope.selection)
 
 
 def _answers(
@@ -699,10 +700,7 @@ def propose_learning(
     """Replay what is selected, `times` times, and return what is learnt from that. Nothing is written.
     `replaces_handwritten`: also replace a handwritten placeholder that proves too narrow. `is_unchanged`: the
     user states that nothing was changed on the service, so that whatever differs varies."""
-    if not scope.names_something:
-        hint = "name ids or paths, or pass --all-failed"
-        raise InvalidInput(Problem("BK508", "no baseline is named to learn from", hint))
-    chosen = select(find_baselines(project, scope.words), scope.selection)
+    chosen = _selected(project, scope)
     if scope.all_failed:
         pending = pending_ids(project.root)
         chosen = [baseline for baseline in chosen if baseline.id in pending]

@@ -146,13 +146,6 @@ def test_capture_of_groups_asks_about_lookalikes_once(tmp_path: Path) -> None:
         assert second - first >= 1.1
 
 
-def test_capture_of_equal_paths_gives_different_ids(tmp_path: Path) -> None:
-    desk = ticking(tmp_path)
-    lines = "".join(f"http://{host}/x?page={page}\n" for host in ("a", "b") for page in (1, 2))
-    batch = batch_of(desk, "urls.txt", lines)
-    assert [new.draft.id for new in batch.new] == ["get-x", "get-x-page-2", "get-x-b", "get-x-page-2-b"]
-
-
 @pytest.mark.parametrize(
     ("hosts", "shared"), [("aa", "http://a"), ("a", None), ("abb", "http://b"), ("aabb", None), ("abc", None)]
 )
