@@ -37,7 +37,7 @@ def _scene(text: str, members: int = 1) -> Scene:
         ("body", text),
         text,
         f"{text}!",
-        lost=(LostPlaceholder((text,), text, 3),),
+        lost=(LostPlaceholder((text,), text),),
     )
     baseline = Baseline("x", recipe, baseline=Known(), source=Source(text))
     plan = RefreshPlan(baseline, KeptOutput("x", "", None, ""), (change,), UnchangedPart(None), (text,))
