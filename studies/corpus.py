@@ -1,37 +1,37 @@
 """The frozen corpus: what the command line made of 300 baselines, 77 hostile replies, 200 result files and
 100 pending answers on the day it was recorded. `make corpus` plays them again and lists every difference.
 
-`python studies/corpus.py record` makes it anew; a change of its files is a change of behaviour."""
+The cases were drawn by chance once: a case more is a line more in studies/corpus/*.jsonl. What becomes of
+each is written anew by `python studies/corpus.py record`; a change there is a change of behaviour."""
 
 import base64
 import importlib
 import json
 import os
 import pkgutil
-import random
 import re
-import socket
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import zlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-import corpusdraft
+sys.path.extend(
+    str(Path(__file__).parents[1] / folder) for folder in ("tests", "tests/commands", "tests/hostile")
+)
+
+from little_api import LittleApi
+from server import HostileServer
 
 import baselinekit
 from baselinekit.cli.entry import main
 
 FOLDER = Path(__file__).parent / "corpus"
-SEED = 14
 MOMENT = 1_764_547_200.0  # 2025-12-01T00:00:00Z, for every command
 CONFIG = "version: 1\nbaselines: [baselines]\n"
 ACCEPT = ("--yes", "--allow-high-risk", "--drop-placeholders", "--version", "2")
 PARTS_OF_A_DIFFERENCE = ("path", "kind", "expected", "actual", "line")
-BASELINES, PENDING, RESULTS = 300, 100, 200
 Json = dict[str, Any]
 
 
@@ -75,61 +75,11 @@ def fork(folder: Path, words: Sequence[str], streams: Sequence[IO[bytes]]) -> in
     return child
 
 
-@contextmanager
-def answering(cases: Mapping[str, Json]) -> Iterator[str]:
+def answering(cases: Mapping[str, Json]) -> LittleApi:
     """A service that answers `/ID` as the case of that id says."""
-
-    class Answers(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            case = cases[self.path.removeprefix("/")]
-            body = case["body"].encode("utf-8")
-            self.send_response(case["status"])
-            self.send_header("Content-Type", case["content_type"])
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-@contextmanager
-def hostile(reply: bytes) -> Iterator[str]:
-    """A server that sends these bytes to each request and closes the connection."""
-    listening = socket.create_server(("127.0.0.1", 0))
-
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                return
-            with connection:
-                try:
-                    connection.recv(65_536)
-                    connection.sendall(reply)
-                    connection.shutdown(socket.SHUT_WR)
-                    connection.settimeout(5)
-                    while connection.recv(65_536):
-                        pass
-                except OSError:
-                    continue
-
-    threading.Thread(target=serve, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        listening.close()
+    return LittleApi(
+        {f"/{id}": (case["status"], case["content_type"], case["body"]) for id, case in cases.items()}
+    )
 
 
 def normal(text: str, url: str = "") -> str:
@@ -190,7 +140,8 @@ def play_baselines(cases: dict[str, Json], folder: Path) -> dict[str, Json]:
         if case["file"] in problems:
             found[id] = {"problems": problems[case["file"]]}
             (folder / case["file"]).unlink()
-    with answering(cases) as url:
+    with answering(cases) as service:
+        url = service.url
         ran = run(folder, "compare", "--json", "--record", "-j", "4", "--base-url", url)
         for id, result in judged(folder, ran).items():
             recorded = read_bytes(folder / cases[id]["file"])
@@ -202,18 +153,14 @@ def play_baselines(cases: dict[str, Json], folder: Path) -> dict[str, Json]:
     return found
 
 
-def play_hostile(replies: Mapping[str, bytes]) -> dict[str, Json]:
-    found = {}
-    for name, reply in replies.items():
-        with tempfile.TemporaryDirectory() as place, hostile(reply) as url:
-            folder = Path(place)
-            put(folder, "baselinekit.yaml", CONFIG)
-            put(folder, "baselines/n.yaml", HOSTILE_BASELINE)
-            result = judged(folder, run(folder, "compare", "--json", "--base-url", url))["n"]
-            one = shown(result)
-            if len(json.dumps(one)) > 2_000:
-                one["resolved"] = one["differences"] = "…"
-            found[name] = one
+def play_hostile(reply: bytes) -> Json:
+    with tempfile.TemporaryDirectory() as place, HostileServer(otherwise=reply) as server:
+        folder = Path(place)
+        put(folder, "baselinekit.yaml", CONFIG)
+        put(folder, "baselines/n.yaml", HOSTILE_BASELINE)
+        found = shown(judged(folder, run(folder, "compare", "--json", "--base-url", server.url))["n"])
+    if len(json.dumps(found)) > 2_000:
+        found["resolved"] = found["differences"] = "…"
     return found
 
 
@@ -222,25 +169,6 @@ id: n
 baseline: {output: {status: 200, body: {n: 1}}}
 current: {input: {endpoint: /n}, execution: {type: http, retries: 0}}
 """
-
-
-def make_pending(cases: dict[str, Json], played: dict[str, Json]) -> list[Json]:
-    """Pending answers as a compare leaves them, one project each, with what a refresh makes of them."""
-    failing = [id for id, one in played.items() if one.get("outcome") == "failed"][:PENDING]
-    found = []
-    for id in failing:
-        with tempfile.TemporaryDirectory() as place, answering(cases) as url:
-            folder = Path(place)
-            put(folder, "baselinekit.yaml", CONFIG)
-            put(folder, cases[id]["file"], cases[id]["text"])
-            run(folder, "compare", "--base-url", url, "--no-record")
-            kept = {
-                str(file.relative_to(folder)): base64.b64encode(file.read_bytes()).decode()
-                for file in sorted((folder / ".baselinekit").rglob("*"))
-                if file.is_file() and "pending" in file.parts
-            }
-        found.append({"id": id, "pending": kept, **play_pending(cases[id], kept)})
-    return found
 
 
 def play_pending(case: Json, kept: Mapping[str, str]) -> Json:
@@ -254,37 +182,6 @@ def play_pending(case: Json, kept: Mapping[str, str]) -> Json:
             file.write_bytes(base64.b64decode(content))
         ran = run(folder, "refresh", case["id"], *ACCEPT)
         return {"exit_code": ran.exit_code, "refreshed": normal(read_bytes(folder / case["file"]))}
-
-
-EVAL = """\
-- {id: same, input: {type: echo, content: alpha}, expected: {type: exact, value: alpha}}
-- {id: other, input: {type: echo, content: beta}, expected: {type: exact, value: gamma}}
-- {id: holds, input: {type: echo, content: "the capital is paris"}, expected: {type: contains, value: paris}}
-"""
-WAYS = (("-x",), ("--maxfail", "2"), ("--shard", "1/2"), ("--shard", "2/2"), ("--tag", "corpus"), (), (), ())
-
-
-def make_results(cases: dict[str, Json], played: dict[str, Json]) -> list[Json]:
-    """Result files of compares of some baselines, in the ways that they are run, and of evals."""
-    usable = [id for id, one in played.items() if "outcome" in one]
-    found = []
-    chance = random.Random(SEED)
-    with answering(cases) as url:
-        for number in range(RESULTS):
-            with tempfile.TemporaryDirectory() as place:
-                folder = Path(place)
-                put(folder, "baselinekit.yaml", CONFIG)
-                if number % 10 == 9:
-                    put(folder, "evals/regression/e.yaml", EVAL)
-                    run(folder, "run", "evals", "-o", "r.json", "--attempts", str(1 + number % 3))
-                else:
-                    for id in chance.sample(usable, chance.randint(1, 5)):
-                        put(folder, cases[id]["file"], cases[id]["text"])
-                    run(folder, "compare", "-o", "r.json", "--base-url", url, *chance.choice(WAYS))
-                if (folder / "r.json").exists():
-                    text = normal(read_bytes(folder / "r.json"), url).replace("{seconds}", "0.5")
-                    found.append({"file": text, **play_result(text)})
-    return found
 
 
 def play_result(text: str) -> Json:
@@ -318,55 +215,41 @@ def keep(name: str, rows: list[Json]) -> None:
 CASE = ("id", "file", "text", "body", "content_type", "status")
 
 
-def record() -> None:
-    drafts = [corpusdraft.draft(number, random.Random(f"{SEED}-{number}")) for number in range(BASELINES)]
-    cases = {draft.id: {part: getattr(draft, part) for part in CASE} for draft in drafts}
+def replayed() -> dict[str, list[Json]]:
+    """Every row of the corpus, with what becomes of its case now."""
+    rows = kept("baselines")
+    cases = {row["id"]: {part: row[part] for part in CASE} for row in rows}
     with tempfile.TemporaryDirectory() as place:
-        played = play_baselines(cases, Path(place))
-    keep("baselines", [{**cases[id], "became": played[id]} for id in cases])
-    keep(
-        "hostile",
-        [{"name": name, "became": one} for name, one in play_hostile(corpusdraft.hostile()).items()],
-    )
-    keep("pending", make_pending(cases, played))
-    keep("results", make_results(cases, played))
+        became = play_baselines(cases, Path(place))
+    replies = [(row, zlib.decompress(base64.b64decode(row["reply"]))) for row in kept("hostile")]
+    return {
+        "baselines": [{**row, "became": became.get(row["id"], {})} for row in rows],
+        "hostile": [{**row, "became": play_hostile(reply)} for row, reply in replies],
+        "pending": [{**row, **play_pending(cases[row["id"]], row["pending"])} for row in kept("pending")],
+        "results": [{**row, **play_result(row["file"])} for row in kept("results")],
+    }
 
 
 def check() -> int:
     """The number of differences between what is frozen and what the code does now, each printed."""
-    differing: list[str] = []
-
-    def expect(name: str, was: Any, now: Any) -> None:
-        if was != now:
-            keys = [key for key in {**was, **now} if was.get(key) != now.get(key)]
-            differing.append(name)
-            print(f"{name}:")
-            for key in keys:
-                print(f"  {key}\n    was {was.get(key)!r}\n    now {now.get(key)!r}")
-
-    rows = kept("baselines")
-    cases = {row["id"]: {part: row[part] for part in CASE} for row in rows}
-    with tempfile.TemporaryDirectory() as place:
-        played = play_baselines(cases, Path(place))
-    for row in rows:
-        expect(row["id"], row["became"], played.get(row["id"], {}))
-    replies = play_hostile(corpusdraft.hostile())
-    for row in kept("hostile"):
-        expect(f"hostile: {row['name']}", row["became"], replies[row["name"]])
-    for row in kept("pending"):
-        was = {key: row[key] for key in ("exit_code", "refreshed")}
-        expect(f"pending: {row['id']}", was, play_pending(cases[row["id"]], row["pending"]))
-    for number, row in enumerate(kept("results")):
-        was = {key: row[key] for key in ("exit_code", "merged")}
-        expect(f"result file {number}", was, play_result(row["file"]))
-    every = sum(len(kept(name)) for name in ("baselines", "hostile", "pending", "results"))
-    print(f"{len(differing)} differences in {every} cases")
-    return len(differing)
+    count = differing = 0
+    for name, rows in replayed().items():
+        for number, (was, now) in enumerate(zip(kept(name), rows, strict=True)):
+            count += 1
+            differing += was != now
+            before, after = ({**row, **row.get("became", {})} for row in (was, now))
+            for key in sorted({*before, *after} - {"became"}):
+                if before.get(key) != after.get(key):
+                    case = was.get("id") or was.get("name") or number
+                    print(f"{name}: {case}: {key}\n  was {before.get(key)!r}\n  now {after.get(key)!r}")
+    print(f"{differing} differences in {count} cases")
+    return differing
 
 
 if __name__ == "__main__":
     import_everything()
     if sys.argv[1:] == ["record"]:
-        record()
+        for name, rows in replayed().items():
+            keep(name, rows)
     else:
         sys.exit(bool(check()))

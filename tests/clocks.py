@@ -47,24 +47,17 @@ class Slept:
 
 
 class Clock:
-    """`begins` is its time when it is made; None is the machine's own time. `slept`: what has moved it
-    on since."""
+    """`begins` is its time when it is made. `slept`: what has moved it on since."""
 
-    def __init__(
-        self,
-        begins: str | None = None,
-        machine: Callable[[], float] = time.time,
-        slept: Callable[[], float] = lambda: 0.0,
-    ):
-        self._machine = machine
+    def __init__(self, begins: str, slept: Callable[[], float]):
         self._slept = slept
-        self._began = machine()
-        self.ahead = 0.0 if begins is None else _moment(begins).timestamp() - self._began
+        self._began = time.time()
+        self.ahead = _moment(begins).timestamp() - self._began
         self._earlier: list[tuple[float, float]] = []
         self._since = self.now()
 
     def now(self) -> float:
-        return self._machine() + self.ahead + self._slept()
+        return time.time() + self.ahead + self._slept()
 
     def later(self, days: float) -> None:
         """That many days go by at once. What was written before is of another time then."""
@@ -79,7 +72,7 @@ class Clock:
             at = _moment(text).timestamp()
         except ValueError:
             return text
-        machine, ours = (self._began, self._machine()), (self._since, self.now())
+        machine, ours = (self._began, time.time()), (self._since, self.now())
         if _is_within(at, *ours) or _is_within(at, *machine):
             return "{now}"
         if any(_is_within(at, *span) for span in self._earlier):
@@ -117,5 +110,5 @@ def begin_at(moment: str) -> None:
     _started_at[:] = [moment]
 
 
-def clock(begins: str = "", slept: Callable[[], float] = lambda: 0.0) -> Clock:
-    return Clock(begins or _started_at[0], slept=slept)
+def clock(begins: str, slept: Callable[[], float]) -> Clock:
+    return Clock(begins or _started_at[0], slept)

@@ -62,8 +62,7 @@ FILES = {
     "baselinekit.yaml": _CONFIG,
     "models.py": _MODELS,
     "tools/strict.py": _STRICT,
-    "tools/work.sh": 'read -r said; echo "$said" >> "$NOTED_AT"; sleep 0.05\n'
-    'case "$said" in *3*) printf wrong;; *) printf right;; esac\n',
+    "tools/work.sh": 'read -r number\ncase "$number" in *3*) printf wrong;; *) printf right;; esac\n',
     "evals/schemas/text.json": '{"type": "string", "minLength": 3}\n',
     "evals/judges/words.py": _JUDGE,
     "evals/judges/data/words.txt": "total say\n",
@@ -86,14 +85,12 @@ WORK = """\
 """
 
 
-def project_of_cases(folder: Path, works: int = 4, others: bool = True) -> Path:
-    """`works`: how many cases run a program, which notes each run beside the project; those with a 3 in their
-    number fail."""
+def project_of_cases(folder: Path) -> Path:
+    """Four more cases run a program, and the one with a 3 in its number fails."""
     for name, text in FILES.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text.replace("$NOTED_AT", str(folder.parent / "noted")))
+        path.write_text(text)
         path.chmod(0o755 if name.endswith(".sh") else 0o644)
-    cases = "".join(WORK.format(n=n) for n in range(works))
-    (folder / "evals/cases.yaml").write_text(_CASES * others + cases)
+    (folder / "evals/cases.yaml").write_text(_CASES + "".join(WORK.format(n=n) for n in range(4)))
     return folder

@@ -129,7 +129,7 @@ def spellings(secret: str) -> Iterator[tuple[str, str]]:
         yield name, spell_all(secret)
 
 
-def windows(secret: str, name: str, only: str = "") -> set[str]:
+def windows(secret: str, name: str) -> set[str]:
     """The parts of a spelling that may occur nowhere. Of a secret that is encoded with more around it, these
     are the parts that depend on the secret alone."""
     count = least(secret)

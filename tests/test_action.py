@@ -12,6 +12,7 @@ from typing import Any
 import click
 import pytest
 import yaml
+from checkouts import Checkout
 from console import ROOT, Console, console
 
 from baselinekit.cli.main import cli
@@ -153,10 +154,7 @@ def test_f31_action_compares_annotates_and_stores_results(runner: Runner) -> Non
     done = runner.compare(working_directory="svc", args="--allow-exec --id 'one'", comment_file="c d.md")
     assert done.returncode == 1, done.stderr
     assert "\n::error file=svc/baselines/with space/one.yaml,line=2,title=one%3A stdout::" in done.stdout
-    assert (
-        "baselinekit refresh --from results.json one --allow-exec --config svc/baselinekit.yaml"
-        in runner.summary.read_text("utf-8")
-    )
+    assert "baselinekit refresh --from results.json one --allow-exec" in runner.summary.read_text("utf-8")
     outputs = dict(line.split("=", 1) for line in runner.output.read_text().splitlines())
     assert outputs["exit-code"] == "1"
     assert {path.name for path in Path(outputs["results"]).iterdir()} == {
@@ -210,32 +208,9 @@ class PullRequest(Runner):
 
     def __init__(self, terminal: Console, before: dict[str, str], after: dict[str, str]):
         super().__init__(terminal)
-        self.git("init", "-q", "-b", "main")
-        self.base = self.commit(before)
-        self.head = self.commit(after)
-
-    def git(self, *words: str, folder: Path | None = None) -> str:
-        author = ["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"]
-        done = subprocess.run(
-            ["git", *author, *words],
-            cwd=folder or self.folder,
-            env={"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self.temp)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-        )
-        return done.stdout.strip()
-
-    def commit(self, files: dict[str, str]) -> str:
-        for name, text in files.items():
-            path = self.folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        self.git("add", "-A")
-        self.git("commit", "-q", "--allow-empty", "-m", "x")
-        return self.git("rev-parse", "HEAD")
+        self.checkout = Checkout(self.folder)
+        self.base = self.checkout.commit(before)
+        self.head = self.checkout.commit(after)
 
 
 @pytest.fixture
@@ -280,13 +255,13 @@ def test_action_pull_request_uses_configuration_of_base(
 
 def test_action_fetches_missing_base(terminal: Console, tmp_path: Path) -> None:
     pull = PullRequest(terminal, EMPTY, OURS)
-    pull.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    pull.checkout.git("config", "uploadpack.allowAnySHA1InWant", "true")
     shallow = tmp_path / "shallow"
-    pull.git("clone", "-q", "--depth=1", f"file://{pull.folder}", str(shallow))
+    pull.checkout.git("clone", "-q", "--depth=1", f"file://{pull.folder}", str(shallow))
     pull.folder = shallow
     done = pull.compare()
     assert done.returncode == 4, done.stderr
-    assert pull.git("rev-parse", "--is-shallow-repository") == "true"
+    assert pull.checkout.git("-C", str(shallow), "rev-parse", "--is-shallow-repository") == "true\n"
 
 
 def test_action_unknown_base_ends_step(terminal: Console, tmp_path: Path) -> None:

@@ -33,13 +33,10 @@ COUNTS = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.ju
 @pytest.mark.parametrize(
     ("passes", "replays", "low", "high"),
     [  # as R's binom.test gives them
-        (0, 1, 0.0, 0.975),
         (0, 5, 0.0, 0.5218238),
         (3, 5, 0.1466328, 0.9472550),
         (5, 5, 0.4781762, 1.0),
-        (9, 10, 0.5549839, 0.9974714),
         (50, 100, 0.3983211, 0.6016789),
-        (999, 1000, 0.9944411, 0.9999747),
     ],
 )
 def test_pass_interval_is_clopper_pearson(passes: int, replays: int, low: float, high: float) -> None:
@@ -140,14 +137,7 @@ def test_agreement_undefined_is_none() -> None:
 
 @pytest.mark.parametrize(
     ("values", "low", "high", "agreement"),
-    [
-        ([4, 4], 1, 5, 1.0),
-        ([4, 5], 1, 5, 0.9375),
-        ([3, 5], 1, 5, 0.75),
-        ([1, 5], 1, 5, 0.0),
-        ([4, 4, 4, 4, 2], 1, 5, 0.9),
-        ([3], 1, 5, 1.0),
-    ],
+    [([4, 4], 1, 5, 1.0), ([4, 5], 1, 5, 0.9375), ([1, 5], 1, 5, 0.0), ([4, 4, 4, 4, 2], 1, 5, 0.9)],
 )
 def test_scale_agreement_by_distance(values: list[float], low: float, high: float, agreement: float) -> None:
     assert scale_agreement(values, low, high) == pytest.approx(agreement)
@@ -160,26 +150,11 @@ def test_ranking_agreement_by_pairs() -> None:
     assert ranking_agreement([first, {1: 2.0, 2: 2.0, 3: 2.0}]) == 0.5
 
 
-RATING = st.none() | st.integers(1, 5)
-UNITS = st.integers(2, 4).flatmap(
-    lambda raters: st.lists(st.lists(RATING, min_size=raters, max_size=raters), min_size=1, max_size=8)
-)
-
-
 # Two runs.
 
 
 @pytest.mark.parametrize(
-    ("lost", "won", "chance"),
-    [
-        (0, 5, 0.0625),
-        (0, 6, 0.03125),
-        (1, 9, 0.021484),
-        (2, 8, 0.109375),
-        (3, 10, 0.092285),
-        (5, 5, 1),
-        (0, 0, 1),
-    ],
+    ("lost", "won", "chance"), [(0, 5, 0.0625), (1, 9, 0.021484), (3, 10, 0.092285), (5, 5, 1), (0, 0, 1)]
 )
 def test_mcnemar_exact_known_values(lost: int, won: int, chance: float) -> None:
     assert mcnemar_exact(lost, won) == pytest.approx(chance, abs=1e-6)
@@ -191,12 +166,8 @@ def test_mcnemar_exact_known_values(lost: int, won: int, chance: float) -> None:
     [  # as R's fisher.test gives them
         ((3, 4), (1, 4), 0.4857143),
         ((5, 5), (0, 5), 0.0079365),
-        ((6, 6), (0, 6), 0.0021645),
-        ((10, 10), (5, 10), 0.0325077),
         ((8, 10), (2, 10), 0.0230141),
         ((1, 1), (0, 1), 1.0),
-        ((3, 3), (0, 3), 0.1),
-        ((4, 4), (0, 4), 0.0285714),
     ],
 )
 def test_fisher_exact_known_values(before: tuple[int, int], now: tuple[int, int], chance: float) -> None:

@@ -6,14 +6,11 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 import size
+from steady import Steady
 
 ROOT = Path(__file__).parent.parent
 LIBRARIES = "import click, yaml, httpx"
@@ -40,30 +37,7 @@ metadata:
 """
 
 
-class Answers(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        body = b'{"n": 1, "at": "2026-01-01T10:00:00Z"}'
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@contextmanager
-def served() -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), Answers)
-    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
+ANSWER = {"n": 1, "at": "2026-01-01T10:00:00Z"}
 
 
 def environment() -> dict[str, str]:
@@ -94,8 +68,8 @@ def project(folder: Path) -> None:
 def test_startup_compare_time_against_libraries(tmp_path: Path) -> None:
     """Both are run in turn, so that a busy machine slows both down; the least of each counts."""
     project(tmp_path)
-    with served() as url:
-        compare = ("-m", "baselinekit", "compare", "--base-url", url, "--record")
+    with Steady(ANSWER) as service:
+        compare = ("-m", "baselinekit", "compare", "--base-url", service.url, "--record")
         pairs = [
             (processor_time(tmp_path, *compare), processor_time(tmp_path, "-c", LIBRARIES))
             for _ in range(RUNS)
@@ -119,8 +93,8 @@ finally:
 @pytest.mark.parametrize("name", ["modules", "lines"])
 def test_startup_compare_loads_no_more_code_than_setup_cfg_allows(name: str, tmp_path: Path) -> None:
     project(tmp_path)
-    with served() as url:
-        typed = [sys.executable, "-c", LOADED, "compare", "--base-url", url, "--record"]
+    with Steady(ANSWER) as service:
+        typed = [sys.executable, "-c", LOADED, "compare", "--base-url", service.url, "--record"]
         ran = subprocess.run(
             typed, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
         )

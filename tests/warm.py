@@ -46,18 +46,6 @@ current: {input: {url: "http://127.0.0.1:9/"}, execution: {type: http}}
 metadata: {failure_count: 0}
 """
 _MODULES = "compare", "capture", "doctor"
-_PLAINLY = {
-    "times": 1,
-    "fault": None,
-    "follow": False,
-    "signals": (),
-    "harmless": False,
-    "program": "baselinekit",
-    "merged": False,
-    "ahead": 0.0,
-    "slept": "",
-    "stdin": os.devnull,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +84,13 @@ class Warm:
     def __init__(self, server: "subprocess.Popen[bytes]"):
         self._server = server
 
-    def run(
+    def run(self, folder: Path, *words: str, **how: Any) -> Ended:
+        """`baselinekit WORDS` in a folder, to its end."""
+        return self.together(1, folder, *words, **how)[0]
+
+    def together(
         self,
+        times: int,
         folder: Path,
         *words: str,
         fault: faults.Fault | None = None,
@@ -110,34 +103,26 @@ class Warm:
         ahead: float = 0.0,
         slept: str = "",
         stdin: str = os.devnull,
-    ) -> Ended:
-        """`baselinekit WORDS` in a folder, to its end. `signals`: (seconds after the start, number).
+    ) -> list[Ended]:
+        """The same command that many times at once. `signals`: (seconds after the start, number).
         `harmless`: as a user who may not write everywhere, which root may. `merged`: standard error goes
         to `out`, in its place. `ahead`: by a clock that many seconds ahead of ours. `slept`: the file in
         which sleeping moves that clock on (at.py). `stdin`: the file that it reads."""
-        return self._ordered(
-            folder,
-            words,
-            fault=asdict(fault) if fault else None,
-            follow=follow or fault is not None,
-            signals=signals,
-            env=dict(env or {}),
-            harmless=harmless and os.geteuid() == 0,
-            program=program,
-            merged=merged,
-            ahead=ahead,
-            slept=slept,
-            stdin=stdin,
-        )[0]
-
-    def together(self, times: int, folder: Path, *words: str) -> list[Ended]:
-        """The same command that many times at once."""
-        return self._ordered(folder, words, times=times)
-
-    def _ordered(self, folder: Path, words: Sequence[str], **how: Any) -> list[Ended]:
-        environment = {"PATH": os.environ["PATH"], "HOME": str(folder.parent), "LANG": "C.UTF-8"}
-        environment |= how.get("env", {})
-        order = {**_PLAINLY, **how, "argv": words, "folder": str(folder), "env": environment}
+        order = {
+            "times": times,
+            "folder": str(folder),
+            "argv": words,
+            "fault": asdict(fault) if fault else None,
+            "follow": follow or fault is not None,
+            "signals": signals,
+            "env": {"PATH": os.environ["PATH"], "HOME": str(folder.parent), "LANG": "C.UTF-8", **(env or {})},
+            "harmless": harmless and os.geteuid() == 0,
+            "program": program,
+            "merged": merged,
+            "ahead": ahead,
+            "slept": slept,
+            "stdin": stdin,
+        }
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         try:

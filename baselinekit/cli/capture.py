@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -11,7 +11,7 @@ import click
 from baselinekit.cli import options as cli, recipes
 from baselinekit.cli.clients import asking
 from baselinekit.cli.recipes import ManyOptions, StoringOptions, typed_record
-from baselinekit.cli.screen import Output, can_ask, complain, problem_document, say
+from baselinekit.cli.screen import Output, complain, problem_document, say
 from baselinekit.commands import capture as capturing
 from baselinekit.commands.capture import slug
 from baselinekit.commands.importing import Batch, summarize, worst_of
@@ -24,7 +24,6 @@ from baselinekit.learning.templating import with_names
 from baselinekit.learning.varying import MOST_VALUES, UnlearnablePlace, Volatile
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Edit, Json
-from baselinekit.report.differences import shorten_pair
 from baselinekit.report.next_commands import check_commands, rule_commands
 from baselinekit.report.wording import first_of
 from baselinekit.secrets.variables import names_in
@@ -60,15 +59,12 @@ def describe_captured(captured: capturing.Captured) -> Iterator[str]:
 
 
 def describe_learnt(learnt: Iterable[tuple[Volatile, Place | None]]) -> Iterator[str]:
-    """Each path with its new placeholder and the place in the file; the reason, and values seen there. Of a
-    long text only the surroundings of its placeholders are shown."""
+    """Each path with its new placeholder and the place in the file; the reason, and values seen there."""
     lines = []
     for volatile, source in learnt:
         rows = f" in {len(volatile.places)} rows" if len(volatile.places) > 1 else ""
         place = f"   {source.file}:{source.line}" if source else ""
-        text, value = volatile.proposal.text, volatile.values[0]
-        if len(text) > _LONGEST_TEMPLATE and isinstance(value, str):
-            text, _ = shorten_pair(text, value)
+        text = mask_and_clip(volatile.proposal.text, _LONGEST_TEMPLATE, no_mask, counted=False)
         lines.append(f"  {render(volatile.path)}{rows}  {text}{place}")
         values = ", ".join(map(_short, volatile.values[:MOST_VALUES]))
         lines.append(f"    {volatile.proposal.reason}: {values}")
@@ -113,16 +109,14 @@ def document(captured: capturing.Captured) -> dict[str, Json]:
 
 
 def capture_batch(
-    read: Callable[[], Batch],
+    batch: Batch,
     storing: StoringOptions,
     settings: capturing.CaptureOptions,
     many: ManyOptions,
     recording: cli.RecordingOptions,
 ) -> int:
-    """Read what is to be captured, show it (`--dry-run`) or replay and store it, and report."""
-    out, batch = storing.output, read()
-    if not many.dry_run and _write_base_url(batch, many, out):
-        batch = read()
+    """Show what is to be captured (`--dry-run`), or replay and store it, and report."""
+    out = storing.output
     if not batch.new:
         out.say(*_notes(batch))
         raise _nothing_error(batch)
@@ -192,7 +186,7 @@ def _report(batch: Batch, outcome: capturing.CaptureResults, many: ManyOptions, 
     folders, words = (project.folders, project.eval_folders), _compare_words(project, asked, declared)
     out.next_commands(check_commands(written, *folders, words, cli.path_from_here(project)))
     if not outcome.left:
-        _offer_to_name(project, asked, many.allow, out)
+        _name_origins(project, asked, many.allow, out)
 
 
 def _notes(
@@ -201,8 +195,7 @@ def _notes(
     done: Sequence[capturing.Captured] = (),
     declared: Collection[str] = (),
 ) -> Iterator[str]:
-    """How many were captured, and what the operator may want to do about the others, secrets and the
-    base_url."""
+    """How many were captured, and what the operator may want to do about the others and secrets."""
     project, config = batch.project, batch.project.config_file or CONFIG_NAME
     if count:
         others = {"not": batch.failed, "captured already": batch.known}
@@ -220,9 +213,6 @@ def _notes(
     if undeclared := used - {*project.config.variables, *declared}:
         replaced = f"note: {_in_braces(undeclared)}, in place of secrets"
         yield f"{replaced}: --write-config declares them in baselinekit.yaml, taken from the environment"
-    if shared := batch.shared_base():
-        hint = "--write-config puts it into baselinekit.yaml instead"
-        yield f"note: they share base_url: {shared}; {hint}"
 
 
 def _in_braces(names: Iterable[str]) -> str:
@@ -262,20 +252,6 @@ def _finish(batch: Batch, outcome: capturing.CaptureResults) -> int:
 # What a capture writes into the configuration, if the operator wants that.
 
 
-def _write_base_url(batch: Batch, many: ManyOptions, out: Output) -> bool:
-    """Write the base_url that new baselines share; return whether it was written."""
-    project = batch.project
-    base = batch.shared_base()
-    if many.write_config and not project.config.base_url:
-        base = base or project.override_base_url
-    question = f"several requests go to {base}: write it to baselinekit.yaml as base_url?"
-    if not base or not (many.write_config or out.is_confirmed(question, default=True)):
-        return False
-    file = edit_config(project.root, project.config_file, [Edit(("base_url",), base)])
-    out.say(f"wrote base_url: {base} in {file}")
-    return True
-
-
 def _declare_secrets(project: Project, asked: Sequence[Recipe], every: bool) -> list[str]:
     """Declare the secrets in new recipes that the operator named, or every one, so that from now on only the
     environment has to provide them. Return their names."""
@@ -293,12 +269,10 @@ def _declare_secrets(project: Project, asked: Sequence[Recipe], every: bool) -> 
     return [str(edit.path[-1]) for edit in edits]
 
 
-def _offer_to_name(project: Project, asked: Sequence[Recipe], allow: bool, out: Output) -> None:
-    """Add the origins to the configuration if `--allow` or the user at the terminal wants that; else print
-    how."""
+def _name_origins(project: Project, asked: Sequence[Recipe], allow: bool, out: Output) -> None:
+    """Add the origins that CI refuses to the configuration with `--allow`; else print how."""
     for origin in _unnamed(project, asked):
-        question = f"in CI {origin} must be named in baselinekit.yaml: add it now?"
-        if allow or out.is_confirmed(question, default=True):
+        if allow:
             file = add_origin(project.root, project.config_file, origin)
             out.say(f"wrote {file}: CI may send requests there too")
         else:
@@ -342,7 +316,7 @@ def _capture_one(
     batch = Batch(project, [new], asking=asking)
     many = options.many if isinstance(options, recipes.RequestOptions) else ManyOptions()
     recording = options.recording if isinstance(options, recipes.AskingOptions) else cli.RecordingOptions()
-    return capture_batch(lambda: batch, options.storing, settings, many, recording)
+    return capture_batch(batch, options.storing, settings, many, recording)
 
 
 def capture_request(options: recipes.HttpOptions | recipes.CurlOptions) -> int:
@@ -365,24 +339,22 @@ def capture_http(options: recipes.HttpOptions) -> int:
         raise cli.misuse(message, "leave it out: each is named by its URL")
     settings = capture_options(options.storing, options.new.group)
 
-    def read() -> Batch:
-        opened = [recipes.open_request(replace(options, words=(*method, url))) for url in urls]
-        project, _ = opened[0]
-        for name in project.scope.secrets:
-            if any(other.scope.secrets[name] != project.scope.secrets[name] for other, _ in opened):
-                hint = "capture them by several commands, each with a --secret NAME of its own"
-                raise cli.misuse(f"the URLs hold different values of {name}", hint)
-        files = {}
-        asking = project
-        for url, (_, request) in zip(urls, opened, strict=True):
-            asking, notes = recipes.with_typed(asking, request.current, request.is_insecure)
-            id = recipes.http_id(request.current)
-            draft = DraftRecipe(id, request.current, 0, notes=(*request.dropped, *notes))
-            files[url] = ImportedFile((draft,))
-        batch = summarize(project, files, lambda new: typed_record(options, new.current, project), settings)
-        return replace(batch, asking=asking)
-
-    return capture_batch(read, options.storing, settings, options.many, cli.RecordingOptions())
+    opened = [recipes.open_request(replace(options, words=(*method, url))) for url in urls]
+    project, _ = opened[0]
+    for name in project.scope.secrets:
+        if any(other.scope.secrets[name] != project.scope.secrets[name] for other, _ in opened):
+            hint = "capture them by several commands, each with a --secret NAME of its own"
+            raise cli.misuse(f"the URLs hold different values of {name}", hint)
+    files = {}
+    asking = project
+    for url, (_, request) in zip(urls, opened, strict=True):
+        asking, notes = recipes.with_typed(asking, request.current, request.is_insecure)
+        id = recipes.http_id(request.current)
+        draft = DraftRecipe(id, request.current, 0, notes=(*request.dropped, *notes))
+        files[url] = ImportedFile((draft,))
+    batch = summarize(project, files, lambda new: typed_record(options, new.current, project), settings)
+    batch = replace(batch, asking=asking)
+    return capture_batch(batch, options.storing, settings, options.many, cli.RecordingOptions())
 
 
 class LineOfCurl(cli.InOrder):
@@ -441,39 +413,28 @@ def capture_command(options: recipes.CommandOptions) -> int:
 
 @cli.command(recipes.DraftOptions, name="")
 def capture_files(options: recipes.DraftOptions) -> int:
-    from baselinekit.cli.importing import reading  # needs evals, which requests do not
+    from baselinekit.cli.importing import read_files  # needs evals, which requests do not
 
     settings = capture_options(options.storing, options.group)
-    read = reading(options, settings)
-    return capture_batch(read, options.storing, settings, options.many, options.recording)
+    batch = read_files(options, settings)
+    return capture_batch(batch, options.storing, settings, options.many, options.recording)
 
 
 def capture_options(
     storing: StoringOptions, group: str | None, id_is_chosen: bool = False
 ) -> capturing.CaptureOptions:
+    allowed = {name: value for name, value in vars(storing).items() if name.startswith("allow_")}
     return capturing.CaptureOptions(
+        **allowed,
         placeholders=cli.parse_pairs("--placeholder", storing.placeholders, "PATH=TEXT"),
         version=storing.version,
         group=group,
-        allow_error_status=storing.allow_error_status,
-        allow_empty=storing.allow_empty,
-        allow_failing=storing.allow_failing,
-        allow_secrets=storing.allow_secrets,
         repeat=storing.repeat,
         id_is_chosen=id_is_chosen,
         exact=storing.exact,
         hide_secrets="secrets" in storing.like,
-        accept_lookalikes=lambda lookalikes: (
-            "ids" in storing.like or _is_accepted(lookalikes, storing.output)
-        ),
+        replace_lookalikes="ids" in storing.like,
     )
-
-
-def _is_accepted(lookalikes: Sequence[Volatile], out: Output) -> bool:
-    """Ask one question about all values that look like ids."""
-    if can_ask():
-        out.say(*(f"  {render(one.path)}  {_short(one.values[0])}" for one in lookalikes[:MOST_LINES]))
-    return out.is_confirmed(f"{len(lookalikes):,} look like ids and did not vary: store placeholders?")
 
 
 FILES = ""

@@ -8,12 +8,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from functools import cached_property, reduce
+from functools import cached_property
 from importlib import import_module
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from baselinekit.cli import screen
 from baselinekit.cli.entry import Now, Sleep, clock, sleep
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.commands.context import RunContext, Stop
@@ -80,16 +79,16 @@ def real_context() -> Iterator[RunContext]:
 
 @contextmanager
 def with_progress(context: RunContext, action: str) -> Iterator[RunContext]:
-    """The context with a progress bar on standard error; without one if `action` is empty."""
-    with ExitStack() as bars:
+    """The context with a line of progress on standard error; without one if `action` is empty."""
+    with ExitStack() as lines:
 
         def begin(total: int) -> Callable[[Outcome], None]:
             if not sys.stderr.isatty():
                 return lambda outcome: None
             from baselinekit.cli.drawing import show_progress
 
-            bars.close()  # one bar at a time: the newer one
-            return bars.enter_context(show_progress(total, sys.stderr, action, screen.chosen_color()))
+            lines.close()  # one at a time: the newer one
+            return lines.enter_context(show_progress(total, sys.stderr, action))
 
         yield replace(context, advance=begin) if action else context
 
@@ -158,19 +157,14 @@ class LazyModels:
         self.resume = resume
         self.about = about
         self._clients = clients
-        self.part = 0, 1
+        self.processes = 1
         self._lock = threading.Lock()
-        self._journal: AnswerJournal | None = None
         self._models: Any = None
         self._source: Any = None
         self._embedding: Any = None
-        self._spent_elsewhere: ModelUsage | None = None
         self._not_kept: list[str] = []
-
-    def go_on(self) -> None:
-        """Open, and so lock, the journal if a run is resumed; CannotReplay if that run is still under way."""
-        if self.resume:
-            self._journal = self._create_journal()
+        # a resumed run locks its journal at once: CannotReplay if that run is still under way
+        self._journal: AnswerJournal | None = self._create_journal() if resume else None
 
     def ask(self, ask: ModelQuestion) -> Answer:
         with self._lock:
@@ -201,23 +195,17 @@ class LazyModels:
     @property
     def spent(self) -> ModelUsage | None:
         """What the models have been asked, if anything."""
-        parts = (None if self._models is None else self._models.spent, self._spent_elsewhere)
-        known = [part for part in parts if part is not None]
-        return reduce(added_usage, known) if known else None
+        spent: ModelUsage | None = None if self._models is None else self._models.spent
+        return spent
 
     def with_totals(self, report: Report) -> Report:
         """The report with what the models were asked. A completed run removes its journal, as there is
         nothing to resume."""
         is_over = report.complete and not (report.interrupted or report.summary.error)
-        journal, notes = self._journal, list[str]()
-        if journal is not None and is_over:
-            journal.forget()
-        elif journal is not None and journal.lost is not None:
-            reason = journal.lost.problems[0].message
-            notes.append(f"some answers were not kept, and --resume will ask for them again: {reason}")
+        if self._journal is not None and is_over:
+            self._journal.forget()
         not_recorded = (*report.not_recorded, *dict.fromkeys(self._not_kept))
-        warnings = *report.warnings, *notes
-        return replace(report, spent=self.spent, warnings=warnings, not_recorded=not_recorded)
+        return replace(report, spent=self.spent, not_recorded=not_recorded)
 
     def close(self) -> None:
         if self._journal is not None:
@@ -239,7 +227,7 @@ class LazyModels:
                 trust=project.trust,
                 verify=True if verify is None else verify,
             )
-            self._models = Models(project.models, self.limits, world, *self.part)
+            self._models = Models(project.models, self.limits, world, self.processes)
         return self._models
 
     @property
@@ -281,15 +269,9 @@ class LazyModels:
             for answer in done.answers:
                 self._keep(answer)
             if done.spent is not None:
-                self._spent_elsewhere = added_usage(self._spent_elsewhere or ModelUsage(), done.spent)
+                models = self.make_models()
+                models.grant(added_usage(models.spent, done.spent))
         self.project.redactor.take_plain(done.plain)
-
-    def take_over(self) -> None:
-        """Count what was spent elsewhere against the limits of what is asked here from now on."""
-        with self._lock:
-            if self._spent_elsewhere is not None:
-                self.make_models().grant(self.spent)
-                self._spent_elsewhere = None
 
     def _keep(self, answer: NewAnswer) -> None:
         shelf = self.shelves.get(answer.where)
@@ -324,7 +306,7 @@ def with_models(context: RunContext, project: Project, recording: RecordingOptio
 
 @contextmanager
 def asking(project: Project, recording: RecordingOptions = CHECKS, action: str = "") -> Iterator[RunContext]:
-    """The real clients with the models of the project; with a progress bar if there is an `action`."""
+    """The real clients with the models of the project; with a line of progress if there is an `action`."""
     with real_context() as context, with_progress(context, action) as context:
         yield with_models(context, project, recording)
 

@@ -89,7 +89,6 @@ def compare_once(options: CompareOptions, among: frozenset[str] | None = None) -
         models = LazyModels(project, context.clients, options.recording, options.resume, "compare")
         context = models.added_to(context)
         with closing(models):
-            models.go_on()
             against = find_weakened(project, context, options.since, _find_weakened_baselines)
             policy = _policy(project, options)
             failed = load_not_passed(project.root) if options.last_failed or options.failed_first else None

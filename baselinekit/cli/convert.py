@@ -568,12 +568,9 @@ def draft_rubrics(options: ConvertOptions) -> int:
         interrupted = context.stop.is_set()
     drafts = [result for result in results if result is not None]
     for result in drafts:
-        name, reason = (
-            result.lacking.case.name,
-            result.error.message if result.error else "nothing was drafted",
-        )
+        name = result.lacking.case.name
         if not result.items:
-            screen.say(f"error    {name}: {reason}")
+            screen.say(f"error    {name}: {result.error.message if result.error else 'nothing was drafted'}")
             continue
         screen.say(f"drafted  {name}: {count_noun(len(result.items), 'item')}")
         if options.verbose:

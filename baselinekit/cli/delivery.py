@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from baselinekit.cli import screen
-from baselinekit.cli.options import PrintingOptions, folder_in_repository, place_of_reader
+from baselinekit.cli.options import PrintingOptions, folder_in_repository
 from baselinekit.clients.trust import in_ci
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, Problem
@@ -74,8 +74,7 @@ def _with_answers(typed: Typed, outputs: Sequence[str], read: Sequence[str]) -> 
         return typed
     ours = form_of("x.json")
     files = [name for name in outputs if form_of(name) is ours][:1] or [name for name in read if name != "-"]
-    place = place_of_reader()
-    results = tuple(os.path.basename(name) if os.path.isabs(name) else place(name) for name in files)
+    results = tuple(os.path.basename(name) if os.path.isabs(name) else name for name in files)
     return replace(typed, results=results, unkept=typed.unkept or not results)
 
 

@@ -158,8 +158,7 @@ def run_demo(style: Style, service: Service, folder: str) -> None:
     screen.line(style.paint(f"    {path}", "cyan"))
     for line in lines[:_EXCERPT]:
         screen.line(f"    {line}")
-    if len(lines) > _EXCERPT:
-        screen.line(style.paint(f"    … and {len(lines) - _EXCERPT} more lines", "dim"))
+    screen.line(style.paint("    …", "dim"))
     step(
         "6. The demo's API has stopped. With an API of your own:",
         "    baselinekit capture http GET http://127.0.0.1:8000/users --id users",

@@ -3,7 +3,7 @@
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -28,9 +28,8 @@ from baselinekit.commands.history import Part, load_parts
 from baselinekit.commands.project import Project
 from baselinekit.errors import BaselinekitError, NothingSelected, Problem, first_of_each_file
 from baselinekit.evals import selection
-from baselinekit.evals.checks import describe_judges, examine_all
+from baselinekit.evals.checks import examine_all
 from baselinekit.evals.judges import Probed, calibrate as measure, judges_of, judges_to_probe, probe
-from baselinekit.evals.selection import folders
 from baselinekit.model.recipes import Model
 from baselinekit.model.values import Json
 from baselinekit.report.blocks import Cell, table
@@ -39,8 +38,7 @@ from baselinekit.report.sections import describe_agreement
 from baselinekit.sandbox.sandbox import Sandbox
 from baselinekit.store.atomic import remove
 from baselinekit.structs import asdict, replace
-from baselinekit.suites.loading import has_folder, load_partly
-from baselinekit.suites.promptfolders import eval_files
+from baselinekit.suites.loading import has_folder
 from baselinekit.suites.ratings import measured_file
 from baselinekit.suites.targets import describe_targets
 from baselinekit.values.texts import Mask, count_noun, mask_and_clip
@@ -48,11 +46,7 @@ from baselinekit.values.texts import Mask, count_noun, mask_and_clip
 # `baselinekit doctor`.
 
 
-_REFUSALS = {"BK340", *(f"BK40{number}" for number in range(1, 9))}
-"""Codes of refusals that an option on the command line can lift."""
-
 _OF_THE_WHOLE = ("results", "prune", "fail_on_unused")
-_PUBLIC_URLS = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
 _LONGEST_REASON = 200
 _MOST_CODES = 3
 _FULL_GRANT = "a file can run any code, through the arguments it passes or the files beside it"
@@ -196,7 +190,6 @@ def _print(findings: Findings, unused: Orphans | None, project: Project, options
     screen.say(*first_of_each_file(problems))
     screen.say(*(f"note: {note}" for note in first_of_each_file(findings.notes, "note")))
     screen.say(*(all_permissions(project) if options.ci else ()))
-    refused = sorted({note.code for note in findings.notes} & _REFUSALS)
     if problems:
         screen.line(count_noun(len(problems), "problem"))
         codes = sorted({problem.code for problem in problems})
@@ -208,10 +201,6 @@ def _print(findings: Findings, unused: Orphans | None, project: Project, options
         verb = "is" if sum(counts.values()) == 1 else "are"
         drafts = f", {findings.drafts} without an output yet" if findings.drafts else ""
         screen.line(f"{counted} {verb} in order{drafts}")
-        if refused:
-            message = "with the current permissions, a run of all of them is refused (exit 4)"
-            screen.line(f"{message}: {', '.join(refused)}")
-            screen.next_commands(explain_commands(refused[:1]))
     elif project.config_file and not options.paths:
         screen.say(f"{project.config_file} is in order; there is no baseline and no eval yet")
     # a baseline that is gone is a problem already
@@ -246,7 +235,6 @@ def all_permissions(project: Project) -> list[str]:
     parts |= {f"model {name}": [model.python] for name, model in models.items() if model.python}
     checkout_files = "; ".join(f"{name}: {', '.join(files)}" for name, files in sorted(parts.items()))
     settable = "; ".join(f"{name}: {', '.join(command.env)}" for name, command in commands if command.env)
-    public = ", ".join(RemoteFiles(project).hosts_allowed or ["none"])
 
     def listed(names: Iterable[str], otherwise: str = "none") -> str:
         return ", ".join(sorted(names)) or otherwise
@@ -268,34 +256,19 @@ def all_permissions(project: Project) -> list[str]:
         f"skills named in {by_config}: {listed(skills)}",
         f"models named in {by_config}: {'; '.join(map(describe_model, models.items())) or 'none'}",
         f"files are read below {project.root}",
-        f"files of public git repositories, without a password: {public}",
+        f"files of public git repositories, without a password: {', '.join(RemoteFiles(project).hosts)}",
         *describe_targets(project.targets, project.config_file or ""),
         *scripts,
-        *_describe_judges(project),
     ]
 
 
-def _describe_judges(project: Project) -> Iterator[str]:
-    try:
-        files = eval_files(folders(project), project.root)
-        suite, _ = load_partly(files, project.root, project.fetch_file, project.targets)
-    except BaselinekitError as error:
-        yield f"judges were not looked for: {error.problems[0].message}"
-    else:
-        yield from describe_judges(project, suite.cases)
-
-
 def describe_model(entry: tuple[str, Model]) -> str:
-    """Describe where questions to a model go: to an address with a key, or to a program on this machine."""
+    """Describe where questions to a model go, and with which secret and variables."""
     name, model = entry
-    key = f" with the secret {model.key}" if model.key else ""
-    if model.openai or model.anthropic:
-        form = "openai" if model.openai else "anthropic"
-        return f"{name} at {model.base_url or _PUBLIC_URLS[form]}{key}"
-    if model.command or model.python:
-        variables = f" with {', '.join(model.env)}" if model.env else ""
-        return f"{name} runs {shlex.join(model.command) if model.command else model.python}{variables}"
-    return f"{name} is {model.llm or model.form or model.folder}{key}"
+    form = "openai" if model.openai else "anthropic" if model.anthropic else model.llm or model.form
+    place = model.base_url or shlex.join(model.command or ()) or model.python or model.folder or form
+    given = ", ".join([*([f"the secret {model.key}"] if model.key else []), *model.env])
+    return f"{name} at {place}" + (f" with {given}" if given else "")
 
 
 def probe_judges(project: Project, options: DoctorOptions) -> int:
@@ -307,19 +280,7 @@ def probe_judges(project: Project, options: DoctorOptions) -> int:
             models.check(judge.model)
         probes = probe(judges, models.ask)
     if options.as_json:
-        documents = [
-            {
-                "judge": result.judge,
-                "probe": result.probe,
-                "wanted": result.wanted,
-                "holds": result.holds,
-                "outcome": result.grade.outcome,
-                "code": result.grade.code,
-                "reason": result.grade.reason,
-            }
-            for result in probes
-        ]
-        screen.show_document(documents)
+        screen.show_document([asdict(result) | {"holds": result.holds} for result in probes])
     else:
         print_probes(probes, [judge.name for judge in judges], project.redactor.mask)
     return 0 if all(result.holds for result in probes) else 3

@@ -1,4 +1,4 @@
-"""What is drawn in place on a terminal: a progress bar, and a region at the end that reads one key at a time.
+"""What is drawn in place on a terminal: a line of progress, and a region that reads one key at a time.
 
 The terminal stays in the mode for keys for a whole review, so that keys typed early are not lost. Ctrl-C
 still works."""
@@ -12,118 +12,51 @@ import termios
 import threading
 import time
 import tty
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from types import FrameType
 from typing import TextIO
 
 from baselinekit.cli import screen
 from baselinekit.model.grades import Outcome
-from baselinekit.report.terminal import format_progress
-from baselinekit.report.wording import Style
-
-_SECONDS_BETWEEN = 0.1
-_ERASE_LINE = "\r\x1b[K"
+from baselinekit.report.wording import cut_to_width
 
 
 @contextmanager
-def show_progress(
-    total: int, stream: TextIO, action: str = "comparing", color: str = "auto"
-) -> Iterator[Callable[[Outcome], None]]:
-    """Show a bar on a terminal; nothing in a pipe or on a terminal that cannot redraw a line. The yielded
-    function is called once per result, from any thread. Output printed meanwhile appears above the bar."""
-    if total < 2 or not stream.isatty() or os.environ.get("TERM") in ("dumb", "unknown"):
+def show_progress(total: int, terminal: TextIO, action: str) -> Iterator[Callable[[Outcome], None]]:
+    """Rewrite one line at each result; nothing on a terminal that cannot do that. The yielded function is
+    called with each result, from any thread. The cursor waits at the beginning of the line, so that output
+    printed meanwhile takes its place."""
+    if total < 2 or os.environ.get("TERM") in ("dumb", "unknown"):
         yield lambda outcome: None
         return
-    has_colour = color == "always" or (color == "auto" and not os.environ.get("NO_COLOR"))
-    bar = _Bar(total, stream, action, has_colour)
-    ticker = threading.Thread(target=bar.keep_drawing, daemon=True)
-    replaced = {"stdout": sys.stdout, "stderr": sys.stderr}
+    tally, began, lock = Counter[Outcome](), time.monotonic(), threading.Lock()
+
+    def draw(line: str) -> None:
+        with suppress(OSError, ValueError):  # a terminal that was closed needs no progress
+            columns = os.get_terminal_size(terminal.fileno()).columns or 80
+            terminal.write(f"\r\x1b[K{cut_to_width(line, columns - 1)}\r")
+            terminal.flush()
+
+    def advance(outcome: Outcome) -> None:
+        with lock:
+            tally[outcome] += 1
+            draw(format_progress(action, total, tally, time.monotonic() - began))
+
     try:
-        for name, standard in replaced.items():
-            if standard is not None and standard.isatty():
-                setattr(sys, name, _StreamAboveBar(standard, bar))
-        ticker.start()
-        yield bar.outcomes.append
+        yield advance
     finally:
-        bar.erase(finished=True)
-        for name, standard in replaced.items():
-            setattr(sys, name, standard)
-        if ticker.is_alive():
-            ticker.join()
+        draw("")
 
 
-class _Bar:
-    """Results from any thread are queued, so that no worker waits for the terminal. The cursor is never
-    hidden, so it need not be restored however this process ends."""
-
-    def __init__(self, total: int, stream: TextIO, action: str, colour: bool):
-        self.outcomes: deque[Outcome] = deque()
-        self._total, self._stream, self._action, self._colour = total, stream, action, colour
-        self._tally: Counter[Outcome] = Counter()
-        self._began = time.monotonic()
-        self._lock = threading.RLock()  # a signal's handler may print while a line is being drawn
-        self._is_erased = threading.Event()
-        self._drawn_line = ""
-        self._is_line_open = False
-        self._cells = "━─" if "utf" in (stream.encoding or "").lower() else "#-"
-        self.draw()
-
-    def keep_drawing(self) -> None:
-        while not self._is_erased.wait(_SECONDS_BETWEEN):
-            with self._lock:
-                self.draw()
-
-    def print_above(self, stream: TextIO, text: str) -> None:
-        """Print a text above the bar. While a line is unfinished, such as a question and its answer, the bar
-        is not drawn."""
-        with self._lock:
-            self.put("")
-            stream.write(text)
-            stream.flush()
-            self._is_line_open = not text.endswith("\n")
-            self.draw()
-
-    def erase(self, finished: bool = False) -> None:
-        with self._lock:
-            if finished:
-                self.draw()
-            self.put("")
-            self._is_erased.set()
-
-    def draw(self) -> None:
-        while self.outcomes:
-            self._tally[self.outcomes.popleft()] += 1
-        if self._is_line_open or self._is_erased.is_set():
-            return
-        try:
-            columns = os.get_terminal_size(self._stream.fileno()).columns or 80
-        except (OSError, ValueError):
-            columns = 80
-        seconds, style = time.monotonic() - self._began, Style(self._colour, columns)
-        self.put(format_progress(self._action, self._total, self._tally, seconds, style, self._cells))
-
-    def put(self, line: str) -> None:
-        if line != self._drawn_line:
-            self._drawn_line = line
-            with suppress(OSError, ValueError):  # a terminal that was closed needs no bar
-                self._stream.write(_ERASE_LINE + line)
-                self._stream.flush()
-
-
-class _StreamAboveBar:
-    """Replaces a standard stream while a bar is shown."""
-
-    def __init__(self, stream: TextIO, bar: _Bar):
-        self._stream, self._bar = stream, bar
-
-    def write(self, text: str) -> int:
-        self._bar.print_above(self._stream, text)
-        return len(text)
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._stream, name)
+def format_progress(action: str, total: int, tally: Counter[Outcome], seconds: float) -> str:
+    """Format how many are done, how many went wrong, and the time that the others need at this pace."""
+    done = tally.total()
+    wrong = [f"{tally[outcome]:,} {outcome}" for outcome in ("failed", "error") if tally[outcome]]
+    left = timedelta(seconds=round(seconds / done * max(total - done, 0)))
+    return ", ".join([f"{action} {done:,}/{total:,}", *wrong, f"{left} left"])
 
 
 _ESCAPE_SECONDS = 0.05

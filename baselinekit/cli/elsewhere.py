@@ -134,8 +134,8 @@ class GrantedModels(LazyModels):
 
     def begin(self, grant: Grant) -> None:
         self._grant = grant
-        if self.part != (grant.number, grant.of):  # those that files were checked with have all of the shares
-            self.part, self._models, self._source = (grant.number, grant.of), None, None
+        if self.processes != grant.of:  # those that files were checked with have all of the shares
+            self.processes, self._models, self._source = grant.of, None, None
         if self._models is not None:
             self._models.grant(grant.spent, grant.limits)
 
@@ -146,15 +146,14 @@ class GrantedModels(LazyModels):
 
     def added_to_done(self, done: ChunkDone[Any]) -> ChunkDone[Any]:
         """Add what was spent under the grant, and the answers to store since the last call."""
-        with self._lock:
-            answers, self._answers = self._answers, []
+        answers, self._answers[:] = tuple(self._answers), ()
         spent = None if self.spent is None else added_usage(self.spent, self._grant.spent, -1)
-        return replace(done, spent=spent, answers=tuple(answers))
+        return replace(done, spent=spent, answers=answers)
 
     @cached_property
     def shelves(self) -> "dict[Mode, Shelf]":
         shelves = super().shelves
-        return {mode: CollectingShelf(mode, shelf, self._collect) for mode, shelf in shelves.items()}
+        return {mode: CollectingShelf(mode, shelf, self._answers) for mode, shelf in shelves.items()}
 
     def _create_journal(self) -> Any:
         from baselinekit.store.journal import AnswerJournal, name_of
@@ -162,30 +161,19 @@ class GrantedModels(LazyModels):
         name = name_of("answers", self.about)
         return AnswerJournal(self.project.root, name, bool(self.resume), read_only=True)
 
-    def _collect(self, answer: NewAnswer) -> None:
-        with self._lock:
-            self._answers.append(answer)
-
 
 class CollectingShelf:
-    """A shelf that finds stored answers, and passes on new ones instead of storing them."""
+    """A shelf that finds stored answers, and collects new ones instead of storing them."""
 
-    def __init__(self, mode: "Mode", shelf: "Shelf", collect: Callable[[NewAnswer], None]):
-        self._where, self._shelf, self._collect = mode, shelf, collect
-        self._new_records: dict[tuple[str, str], Json] = {}
-        self.names, self.name = shelf.names, shelf.name
-
-    def find(self, model: str, key: str) -> Json:
-        """The record; new ones of this worker may not have been written yet."""
-        return self._new_records.get((model, key)) or self._shelf.find(model, key)
+    def __init__(self, mode: "Mode", shelf: "Shelf", answers: list[NewAnswer]):
+        self._where, self._answers = mode, answers
+        self.find, self.names, self.name = shelf.find, shelf.names, shelf.name
 
     def keep(self, model: str, key: str, record: Json) -> None:
-        self._new_records[model, key] = record
-        self._collect(NewAnswer(self._where, model, key, record))
+        self._answers.append(NewAnswer(self._where, model, key, record))
 
     def drop(self, model: str, name: str) -> None:
-        self._new_records.pop((model, name), None)
-        self._collect(NewAnswer(self._where, model, name))
+        self._answers.append(NewAnswer(self._where, model, name))
 
 
 # In the process of the command.
@@ -261,12 +249,13 @@ def on_cluster(
     folders += filter(os.path.isdir, outside)
     tops = {repository_of(root, path) for path in filter(os.path.isfile, outside)}
 
+    configuration = {} if project.config_file else {str(operator.config): b"version: 1\n"}
     sent = {folder: [folder] for folder in folders}
     sent |= {top: listed_files(Git(execute, top)) for top in tops}
     sent |= {root: listed_files(Git(execute, root)) or [root]}
     sent |= {"/": [*_files_of_settings(project, order), *filter(os.path.isfile, named)]}
     roots = {os.path.join(top, ".git"): None for top in tops}  # marks the root of its repository there
-    files, paths = pack(sent, {project.cwd: None, **roots, **stated, **_stated_configuration(job, order)})
+    files, paths = pack(sent, {project.cwd: None, **roots, **stated, **configuration})
     moved = {operator.cwd, operator.config, operator.targets, *folders, *paths}
 
     def seal(chunk: Chunk[Any], grant: Grant) -> Sealed:
@@ -289,7 +278,6 @@ def order_to_send(job: Job) -> Order:
         operator,
         environ=environment_to_send(project, operator),
         config=path(project.config_file or CONFIG_NAME, project.root),
-        config_from=None,
         targets=path(operator.targets),
     )
     offline = recording.offline and path(operator_path(project, recording.offline))
@@ -333,16 +321,3 @@ def _files_of_settings(project: Project, order: Order) -> list[str]:
     named = [name for name in (http.verify, http.cert) if isinstance(name, str)]
     named = [os.path.normpath(os.path.join(project.root, name)) for name in named]
     return [str(order.operator.config), *_targets_files(project, order.operator), *named]
-
-
-def _stated_configuration(job: Job, order: Order) -> dict[str, bytes]:
-    """The configuration of the run, where that is not what its file contains now."""
-    project = job.models.project
-    if project.config_file is None:
-        return {str(order.operator.config): b"version: 1\n"}
-    if project.operator.config_from is None:
-        return {}
-    git = Git(job.context.clients.execute, project.root)
-    tree = git.tree(git.commit(str(project.operator.config_from), "--config-from"))
-    content = git.contents({project.config_file: tree[project.config_file]})
-    return {str(order.operator.config): content[project.config_file]}

@@ -18,7 +18,7 @@ class ExplainOptions:
     compared, and which values the placeholders accept.
     """
 
-    subject: str = cli.argument(metavar="CODE|ID", shell_complete=cli.complete_ids)
+    subject: str = cli.argument(metavar="CODE|ID")
     project: cli.ProjectOptions = cli.project_options()
 
 

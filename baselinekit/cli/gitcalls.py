@@ -29,10 +29,10 @@ def answer(name: str, words: Sequence[str]) -> NoReturn:
 
 
 def call(name: str, words: Sequence[str]) -> int:
-    """Run a command and return its exit code. Without its files it prints its usage."""
-    work, count, usage = CALLS[name]
-    if len(words) < count or words[:1] == ["--help"]:
-        sys.stderr.write(f"usage: baselinekit {name} {usage}\ngit calls this: baselinekit init --git\n")
+    """Run a command and return its exit code."""
+    work, count = CALLS[name]
+    if len(words) < count:
+        sys.stderr.write(f"git calls {name} with its files, after baselinekit init --git\n")
         return 2
     try:
         return work(words)
@@ -84,8 +84,8 @@ def git_textconv(words: Sequence[str]) -> int:
     return 0
 
 
-CALLS: dict[str, tuple[Callable[[Sequence[str]], int], int, str]] = {
-    "git-merge": (git_merge, 3, "BASE OURS THEIRS [MARKER_SIZE [NAME [LABEL]…]]"),
-    "git-textconv": (git_textconv, 1, "FILE"),
+CALLS: dict[str, tuple[Callable[[Sequence[str]], int], int]] = {
+    "git-merge": (git_merge, 3),
+    "git-textconv": (git_textconv, 1),
 }
-"""Each command: its function, the least number of files, and its usage."""
+"""Each command: its function, and the least number of files."""

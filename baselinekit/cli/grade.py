@@ -13,7 +13,7 @@ from baselinekit.cli.drawing import Keyboard, Region, run_session
 from baselinekit.cli.entry import INTERRUPTED, clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.evals.rating import Queue, finish, import_ratings, sheet
-from baselinekit.graders.by_human import describe_choices, is_late, options_of, value_of, words_for
+from baselinekit.graders.by_human import describe_choices, options_of, value_of, words_for
 from baselinekit.model.ratings import Rating, RatingItem, Sheet
 from baselinekit.model.values import Json
 from baselinekit.report import rating as screens, resultfile
@@ -205,7 +205,7 @@ def drop_unrated(queue: Queue, options: GradeOptions) -> int:
 # Ratings one after the other in a terminal: each takes one key or a few, and is saved at once.
 
 
-_ENTER, _ERASE, _ESCAPE, _CLEAR_LINE = ("\r", "\n"), ("\x7f", "\x08"), "\x1b", "\x15"
+_ENTER, _ERASE = ("\r", "\n"), ("\x7f", "\x08")
 
 
 class TypedAnswer(MutableStruct):
@@ -214,7 +214,6 @@ class TypedAnswer(MutableStruct):
     began: float
     typed: str = ""
     values: list[int] = field(default_factory=list)
-    note: str = ""
     message: str = ""
 
 
@@ -255,10 +254,8 @@ class Session(MutableStruct):
         self.at, self.answer = number, TypedAnswer(time.monotonic())
         self.has_left = self.has_left or number >= len(self.waiting)
         if not self.has_left:
-            self.show_item()
-
-    def show_item(self) -> None:
-        self.region.say(screens.format_sheet(self.sheet, f"{self.at + 1} of {len(self.waiting)}", self.wide))
+            place = f"{self.at + 1} of {len(self.waiting)}"
+            self.region.say(screens.format_sheet(self.sheet, place, self.wide))
 
     @property
     def wide(self) -> Style:
@@ -276,11 +273,7 @@ class Session(MutableStruct):
             self.go_to(self.at + 1)
         elif key == "q":
             self.has_left = True
-        elif key == "v":
-            self.show_item()
-        elif key == "n":
-            answer.note = self.type_note(keys, item.case, answer.note)
-        elif key == "u" and self.rated and not (answer.values or answer.typed):
+        elif key == "u":
             self.withdraw_last()
         elif (value := enter_key(key, self.sheet, answer)) is not None:
             self.save_rating(item, value)
@@ -290,19 +283,19 @@ class Session(MutableStruct):
         """Save a rating, and go on. If that fails, the error is shown and the question stays."""
         answer, scale = self.answer, item.method.rating_scale
         seconds = round(time.monotonic() - answer.began, 3)
-        rating = Rating(self.rater, value, self.queue.stamp(), answer.note, seconds)
+        rating = Rating(self.rater, value, self.queue.stamp(), seconds=seconds)
         try:
             self.queue.rate(item, rating)
         except BaselinekitError as error:
-            self.answer = TypedAnswer(answer.began, note=answer.note, message=error.problems[0].message)
+            self.answer = TypedAnswer(answer.began, message=error.problems[0].message)
             return
         self.rated.append(self.at)
-        late = "  (took longer than the limit: marked)" if is_late(rating, item.method) else ""
-        noted = "  with a note" if answer.note else ""
-        self.say(f"kept     {item.case}  {words_for(value, scale)}{noted}{late}")
+        self.say(f"kept     {item.case}  {words_for(value, scale)}")
         self.go_to(self.at + 1)
 
     def withdraw_last(self) -> None:
+        if not self.rated:
+            return
         number = self.rated.pop()
         item = self.waiting[number]
         self.queue.ratings.withdraw(item.key, self.rater)
@@ -312,30 +305,13 @@ class Session(MutableStruct):
     def say(self, text: str) -> None:
         self.region.say(f"{screen.safe_line(text)}\n")
 
-    def type_note(self, keys: Keyboard, case: str, note: str) -> str:
-        """Read a line; Escape keeps the previous note."""
-        text = note
-        while True:
-            self.region.draw(screens.format_note(case, text, self.wide))
-            key = keys.key()
-            if key in _ENTER:
-                return text.strip()
-            if key == _ESCAPE:
-                return note
-            if key in _ERASE:
-                text = text[:-1]
-            elif key == _CLEAR_LINE:
-                text = ""
-            elif len(key) == 1 and key.isprintable():
-                text += key
-
 
 def enter_key(key: str, rating_sheet: Sheet, answer: TypedAnswer) -> Json:
     """Apply a key to the answer; return the value as soon as it is complete. One key is enough for an option
     and for a scale of single digits; a ranking and a wider scale are typed, and Enter ends them."""
     item, scale = rating_sheet.item, rating_sheet.item.method.rating_scale
     low, high = scale.range if scale.type == "likert" else (1, 2)
-    if key in _ERASE or key == "u":
+    if key in _ERASE:
         if answer.typed:
             answer.typed = answer.typed[:-1]
         elif answer.values:

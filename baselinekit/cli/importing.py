@@ -2,7 +2,7 @@
 recipes, and prompt folders: each case becomes a baseline of its checks and its score."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from baselinekit.cli import recipes
@@ -31,30 +31,24 @@ from baselinekit.structs import replace
 from baselinekit.suites.promptfolders import folders_below
 
 
-def reading(options: DraftOptions, settings: CaptureOptions) -> Callable[[], Batch]:
-    """Return a function that reads the files each time it is called."""
-    prompts, other_paths = split_prompt_paths(options.paths, project_of(options.project))
+def read_files(options: DraftOptions, settings: CaptureOptions) -> Batch:
+    project = project_of(options.project)
+    prompts, other_paths = split_prompt_paths(options.paths, project)
     if prompts and other_paths:
         message = f"{prompts[0]} is a prompt folder, and {other_paths[0]} is none"
         raise misuse(message, "capture them by two commands")
-    if not prompts:
-        refuse_without_effect("a file that is no prompt folder", "cases")
-    texts = {} if prompts else {path: text for path in options.paths if (text := _text(path)) is not None}
+    if prompts:
+        return read_cases(options, settings, project)
+    refuse_without_effect("a file that is no prompt folder", "cases")
+    texts = {path: text for path in options.paths if (text := _text(path)) is not None}
     readers = {path: reader for path, text in texts.items() if (reader := reader_of(path, text)) is not None}
     paths = [path for path in options.paths if path not in readers]
-
-    def read() -> Batch:
-        if prompts:
-            return read_cases(options, settings)
-        project = project_of(options.project)
-        batch = Batch(project, ())
-        if readers:
-            choices = _choices(options, project)
-            files = {path: reader(choices) for path, reader in readers.items()}
-            batch = summarize(project, files, lambda draft: _record(draft, options, project), settings)
-        return replace(batch, new=[*batch.new, *_drafts(paths, project)]) if paths else batch
-
-    return read
+    batch = Batch(project, ())
+    if readers:
+        choices = _choices(options, project)
+        files = {path: reader(choices) for path, reader in readers.items()}
+        batch = summarize(project, files, lambda draft: _record(draft, options, project), settings)
+    return replace(batch, new=[*batch.new, *_drafts(paths, project)]) if paths else batch
 
 
 def _choices(options: DraftOptions, project: Project) -> ImportChoices:
@@ -152,10 +146,9 @@ def _prompts_at(path: str, project: Project) -> list[str]:
     return folders_below(project.root, [folder]) if exists else []
 
 
-def read_cases(options: DraftOptions, settings: CaptureOptions) -> Batch:
+def read_cases(options: DraftOptions, settings: CaptureOptions, project: Project) -> Batch:
     """The cases of prompt folders. The script before a case is run, unless nothing is to be captured. Trigger
     queries cannot be captured: only a judge is asked about them."""
-    project = project_of(options.project)
     paths: list[str] = []
     for path in options.paths:  # a folder may hold several; a file, an id or an alias is one
         is_folder = os.path.isdir(os.path.join(project.cwd, path))

@@ -100,8 +100,6 @@ def init(options: InitOptions) -> None:
     folders = list(dict.fromkeys([*baselines, *evals]))
     if with_git:
         set_up_git(git, folders, program, dry_run)
-    elif shutil.which("git") and gitsetup.is_repository(git) and gitsetup.plan_setup(git, folders, program):
-        screen.line("git can merge the pass record of baselines by itself: baselinekit init --git")
     if dry_run:
         return
     if options.with_evals:

@@ -14,7 +14,7 @@ from baselinekit import __version__
 from baselinekit.cli import entry, screen
 from baselinekit.cli.entry import Now, Sleep
 from baselinekit.cli.options import InOrder, project_parameters
-from baselinekit.errors import BaselinekitError, find_interrupt
+from baselinekit.errors import BaselinekitError, find_interrupt, suggest
 
 COMMANDS = {
     "init": ("init.init", "Set up a project: write a configuration to fill in."),
@@ -47,6 +47,9 @@ class Commands(InOrder, click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
+            if not (name.startswith("-") or ctx.resilient_parsing):
+                near = suggest(name, COMMANDS)
+                ctx.fail(f"there is no command {name!r}" + (f": {near}" if near else ""))
             return None
         path, summary = COMMANDS[name]
         command: click.Command = entry.import_named(path)
@@ -99,8 +102,7 @@ def run(args: Sequence[str] | None = None, now: Now | None = None, sleep: Sleep 
         failure = entry.take_write_error()
         if failure is None:
             return code
-        reason = (failure.strerror or str(failure)).lower()
-        complain(f"BK120 standard output: {reason}: fix that and run again")
+        complain_of_system("standard output", failure)
         return 3 if code in (0, 5) else code  # a verdict that could not be read is not a pass
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -124,8 +126,7 @@ def run(args: Sequence[str] | None = None, now: Now | None = None, sleep: Sleep 
         entry.discard(sys.stdout)
         return _SIGPIPE
     except OSError as error:
-        file = f" {error.filename}" if error.filename else ""
-        complain(f"BK120{file}: {(error.strerror or str(error)).lower()}: fix that and run again")
+        complain_of_system(error.filename or "the system", error)
         entry.discard(sys.stdout)
         return 3
     except Exception as unexpected:
@@ -140,6 +141,10 @@ def run(args: Sequence[str] | None = None, now: Now | None = None, sleep: Sleep 
         hint = "set BASELINEKIT_TRACEBACK=1 to see where, and please report it"
         complain(f"BK399 internal error: {type(unexpected).__name__}: {unexpected}: {hint}")
         return 3
+
+
+def complain_of_system(what: str, error: OSError) -> None:
+    complain(f"BK120 {what}: {(error.strerror or str(error)).lower()}: fix that and run again")
 
 
 def complain(text: str) -> None:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from baselinekit.cli.remotefiles import RemoteFiles
     from baselinekit.commands.project import Operator, Project
     from baselinekit.commands.selection import Selection
-    from baselinekit.model.baselines import Baseline
     from baselinekit.model.recipes import Record
     from baselinekit.model.results import Typed
     from baselinekit.model.values import Json
@@ -260,29 +259,6 @@ def _typed() -> list[tuple[click.Parameter, Any]]:
     return typed
 
 
-# What the shell offers. Files that cannot be read offer nothing.
-
-
-def complete_ids(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    return [baseline.id for baseline in _baselines() if baseline.id.startswith(incomplete)]
-
-
-def complete_tags(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    tags = sorted({tag for baseline in _baselines() for tag in baseline.metadata.tags})
-    return [tag for tag in tags if tag.startswith(incomplete) and tag.isprintable()]
-
-
-def _baselines() -> list[Baseline]:
-    """The baselines, without installing the redactor or printing notes."""
-    from baselinekit.commands.loading import load
-    from baselinekit.commands.project import open_project
-
-    try:
-        return load(open_project(operator_of(ProjectOptions())), ())
-    except (BaselinekitError, OSError):
-        return []
-
-
 @dataclass
 class ProjectOptions:
     """Where the project is, and the operator's settings for it."""
@@ -344,8 +320,8 @@ class SelectionOptions:
     """Which baselines are selected."""
 
     expression: str | None = option("-k", "EXPR", help='Words of id, name, tag: "users or slow".')
-    ids: tuple[str, ...] = several("--id", "GLOB", shell_complete=complete_ids, help="Only these.")
-    tags: tuple[str, ...] = several("--tag", shell_complete=complete_tags, help="With one of these tags.")
+    ids: tuple[str, ...] = several("--id", "GLOB", help="Only these.")
+    tags: tuple[str, ...] = several("--tag", help="With one of these tags.")
     exclude_tags: tuple[str, ...] = several("--exclude-tag", help="Leave out those with one of these tags.")
 
     @property
@@ -373,7 +349,9 @@ class WhereOptions:
         "N", most=256, default=1, envvar="BASELINEKIT_PROCESSES", help="Work in N processes, on more cores."
     )
     dask: str | None = option(
-        "ADDRESS", excludes=("processes",), help="Work on a Dask cluster; local:4: four workers here."
+        "ADDRESS",
+        excludes=("processes", "config_from"),
+        help="Work on a Dask cluster; local:4: four workers here.",
     )
 
 
@@ -448,7 +426,6 @@ def project_of(
     """Open the project of these options; from now on its secrets are masked in all output. `offline`: use
     only files of git repositories that were fetched before. `targets`: the file of named targets for eval
     files; `target`: the one to ask."""
-    from baselinekit.cli import screen
     from baselinekit.commands.project import open_project
     from baselinekit.store.project import CONFIG_NAME, nearest_config
     from baselinekit.structs import replace
@@ -559,22 +536,15 @@ def command_line(project: Project) -> str:
 
 
 def typed_command() -> Typed:
-    """What was typed for this command, as far as a following one repeats it. Readers of a CI job's report are
-    in the top folder of another clone, which may not have the commit of --config-from."""
-    from baselinekit.clients.trust import in_ci
+    """What was typed for this command, as far as a following one repeats it. Readers of a CI job's report may
+    not have the commit of --config-from."""
     from baselinekit.model.results import Typed
-    from baselinekit.store.project import nearest_config
 
-    place = place_of_reader()
-    operator = [*typed_options({*SENDING} - ({"config_from"} if in_ci(os.environ) else set()), place)]
-    config = None if place is str or "--config" in operator else nearest_config(os.getcwd())
-    if config is not None and os.path.dirname(name := place(os.path.relpath(config))):
-        operator += ["--config", name]
     return Typed(
-        operator=tuple(operator),
-        asking=tuple(typed_options(("cache", "offline", "target", "targets"), place)),
+        operator=tuple(typed_options({*SENDING} - {"config_from"})),
+        asking=tuple(typed_options(("cache", "offline", "target", "targets"))),
         selection=tuple(typed_options([field.name for field in fields(SelectionOptions)])),
-        paths=tuple(map(place, _typed_arguments())),
+        paths=tuple(_typed_arguments()),
         narrowed=any(parameter.name in ("last_failed", "changed_since") for parameter, _ in _typed()),
     )
 
@@ -590,15 +560,6 @@ def folder_in_repository(root: str) -> str:
     return "" if folder == root else os.path.relpath(root, folder).replace(os.sep, "/")
 
 
-def place_of_reader() -> Callable[[str], str]:
-    """A function that names a path as the reader of a command does: in CI from the top folder of the
-    repository, else as it is (`str`)."""
-    from baselinekit.clients.trust import in_ci
-
-    folder = folder_in_repository(os.getcwd()) if in_ci(os.environ) else ""
-    return (lambda path: os.path.normpath(os.path.join(folder, path))) if folder else str
-
-
 def repeat_command(*more: str, without: Collection[str] = ()) -> list[str]:
     """The words of this command once more, with further options and without those of these fields."""
     name = click.get_current_context().command_path.split()[1:]
@@ -606,12 +567,9 @@ def repeat_command(*more: str, without: Collection[str] = ()) -> list[str]:
     return [*name, *_typed_arguments(), *typed_options(repeated), *more]
 
 
-_PATHS = ("config", "env_files", "targets", "offline")
-
-
-def typed_options(names: Collection[str], place: Callable[[str], str] = str) -> Iterator[str]:
-    """The options of these fields with their values, and with paths as `place` names them. Of a secret only
-    the name is repeated: its value comes from the environment, or from the user."""
+def typed_options(names: Collection[str]) -> Iterator[str]:
+    """The options of these fields with their values. Of a secret only the name is repeated: its value comes
+    from the environment, or from the user."""
     for parameter, value in _typed():
         if parameter.name not in names or not isinstance(parameter, click.Option):
             continue
@@ -619,14 +577,8 @@ def typed_options(names: Collection[str], place: Callable[[str], str] = str) -> 
             yield (parameter.opts if value else parameter.secondary_opts)[0]
             continue
         for one in value if isinstance(value, tuple) else (value,):
-            name, equals, path = str(one).rpartition("=")
             yield parameter.opts[0]
-            if parameter.name == "secrets":
-                yield one.partition("=")[0]
-            elif parameter.name == "variable_files":
-                yield f"{name}{equals}{place(path)}"
-            else:
-                yield place(one) if parameter.name in _PATHS else str(one)
+            yield one.partition("=")[0] if parameter.name == "secrets" else str(one)
 
 
 def _typed_arguments() -> Iterator[str]:

@@ -19,7 +19,7 @@ from baselinekit.cli import options as cli
 from baselinekit.cli.screen import Output
 from baselinekit.commands.capture import group_of, slug
 from baselinekit.commands.project import Project
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.files.languages import YAML
 from baselinekit.importers.credentials import Credential, assign_variables, credentials_in, with_one_cookie
 from baselinekit.importers.curl import Read, is_curl, parse_words
@@ -29,8 +29,9 @@ from baselinekit.kinds.bodies import FORMS
 from baselinekit.kinds.table import kind_of
 from baselinekit.lazy import lazy_pattern
 from baselinekit.learning.templating import with_names
-from baselinekit.model.recipes import Recipe
+from baselinekit.model.recipes import Recipe, Tool
 from baselinekit.model.values import Json, json_type
+from baselinekit.schema import read_as
 from baselinekit.store.reading import parse_record
 from baselinekit.structs import Struct, replace
 from baselinekit.values.texts import list_first
@@ -114,7 +115,7 @@ class ManyOptions:
     """Options for several requests that are captured at once."""
 
     dry_run: bool = cli.flag(help="Show what would be asked, and write nothing.")
-    write_config: bool = cli.flag(help="Put the shared base_url into baselinekit.yaml, and declare secrets.")
+    write_config: bool = cli.flag(help="Declare secrets in baselinekit.yaml, from the environment.")
     allow: bool = cli.flag(help="Add their hosts to baselinekit.yaml: CI may send requests there too.")
     jobs: int = cli.jobs_option("How many requests may be under way at once.", default=8)
 
@@ -394,30 +395,22 @@ def _tools(file: str) -> list[Json]:
     except BaselinekitError as error:
         raise InvalidInput(*(replace(problem, code="BK508") for problem in error.problems)) from None
     tools = documents[0] if len(documents) == 1 and isinstance(documents[0], list) else documents
-    return [_tool(tool, file) for tool in tools]
+    tools = [_tool(tool) if isinstance(tool, dict) else tool for tool in tools]
+    problems = [problem.placed(Place(file)) for tool in tools for problem in read_as(Tool, tool)[1]]
+    if problems:  # keys that would not be sent, among others
+        raise InvalidInput(*problems)
+    return tools
 
 
-_SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
-
-
-def _tool(tool: Json, file: str) -> Json:
-    """A tool in our form. What would not be sent as it is written is refused."""
-    stated = dict(tool) if isinstance(tool, dict) else {}
-    function = stated.pop("function", None)
-    stated |= function if isinstance(function, dict) else {}
-    if not isinstance(stated.get("name"), str):
-        message = f"{file} contains something that is not a tool"
-        raise cli.misuse(message, "a list of {name, description, parameters}")
-    if stated.get("type") in ("function", "custom"):
-        del stated["type"]
-    schemas = [stated.pop(key, None) for key in _SCHEMA_KEYS]
-    fields = {"name": stated.pop("name"), "description": stated.pop("description", None)}
-    fields["parameters"] = next(filter(None, schemas), None)
-    if unsent := [key for key, value in stated.items() if value is not None]:
-        message = f"{file}: the tool {fields['name']!r} has the key {unsent[0]!r}, which would not be sent"
-        hint = "remove it, or write the tools as they are under `settings: {tools: …}` of the model"
-        raise cli.misuse(message, hint)
-    return {key: value for key, value in fields.items() if value}
+def _tool(stated: dict[str, Json]) -> Json:
+    """A tool in the form of a recipe."""
+    function = stated.get("function")
+    keys = {**stated, **function} if isinstance(function, dict) else stated
+    return {
+        "parameters" if key in ("input_schema", "inputSchema") else key: value
+        for key, value in keys.items()
+        if key != "function" and (key, value) != ("type", "function")
+    }
 
 
 def command(options: CommandOptions, cwd: str) -> dict[str, Any]:

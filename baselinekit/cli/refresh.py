@@ -57,7 +57,7 @@ class StampOptions:
 class ScopeOptions:
     """Which changes are shown, and where the new outputs come from."""
 
-    words: tuple[str, ...] = cli.argument(nargs=-1, metavar="[ID|PATH]...", shell_complete=cli.complete_ids)
+    words: tuple[str, ...] = cli.argument(nargs=-1, metavar="[ID|PATH]...")
     selection: cli.SelectionOptions = cli.including(cli.SelectionOptions)
     paths: tuple[str, ...] = cli.several("--path", "PATH", help="Only what changes there.")
     results: tuple[str, ...] = cli.several(

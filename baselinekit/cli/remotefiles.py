@@ -4,12 +4,10 @@ The modules for it are loaded with the first such file: most commands read none.
 
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from baselinekit.commands.project import Project
-from baselinekit.errors import Refused
 
 if TYPE_CHECKING:
     from baselinekit.clients.programs.gitfiles import FetchedFile, GitFiles, HostForm
@@ -47,16 +45,6 @@ class RemoteFiles:
         from baselinekit.clients.programs.gitfiles import HOSTS
 
         return {**HOSTS, **self.project.config.git.hosts}
-
-    @property
-    def hosts_allowed(self) -> list[str]:
-        """The hosts that may be asked."""
-        allowed = []
-        for host in self.hosts:
-            with suppress(Refused):
-                self.check(host if "://" in host else f"https://{host}")
-                allowed.append(host)
-        return allowed
 
     def check(self, url: str) -> None:
         """Raise Refused if this repository may not be asked. Hosts that the configuration names for git may

@@ -10,7 +10,6 @@ from baselinekit.cli import delivery, options as cli, screen
 from baselinekit.cli.compare import format_passed, format_weakened
 from baselinekit.commands import history as past
 from baselinekit.evals.earlier import PARTS, MeanDelta, Pairing, load_both, mean_delta, pair_runs
-from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.report import terminal
 from baselinekit.report.blocks import Cell, Tone, table, terminal_lines
@@ -21,7 +20,6 @@ from baselinekit.report.wording import Style, format_lines
 from baselinekit.secrets.variables import Redactor
 from baselinekit.store.project import nearest_config
 from baselinekit.store.results import write_text
-from baselinekit.structs import replace
 from baselinekit.values.texts import count_noun, list_first
 
 _MOST_IDS = 10
@@ -55,9 +53,7 @@ class ReportOptions:
     """
 
     results: tuple[str, ...] = cli.argument(nargs=-1, metavar="[RESULTS]...", type=click.Path())
-    ids: tuple[str, ...] = cli.several(
-        "--id", "GLOB", shell_complete=cli.complete_ids, help="Of earlier runs: everything about these."
-    )
+    ids: tuple[str, ...] = cli.several("--id", "GLOB", help="Of earlier runs: everything about these.")
     last: int | None = cli.count("N", help="Of earlier runs: only the last N.")
     imported: tuple[str, ...] = cli.several("--import", "FILE", help="Keep a result file as an earlier run.")
     different: tuple[str, ...] = cli.several(
@@ -140,22 +136,10 @@ def _report_one_run(options: ReportOptions) -> int:
             redactor.mask_value(difference.expected, difference.path)
             redactor.mask_value(difference.actual, difference.path)
     screen.install(redactor.mask_said)
-    merged, root = _in_project(merged, options.results[0])
+    config = nearest_config(os.path.dirname(options.results[0]))
+    root = os.path.dirname(config) if config else os.getcwd()
     sections = (format_passed, terminal.format_failures, format_weakened, terminal.format_warnings)
     return delivery.finish(merged, options.printing, root, sections, read=options.results).exit_code
-
-
-def _in_project(report: Report, file: str) -> tuple[Report, str]:
-    """Return the folder of the project that a result file is of, which need not be the working directory, and
-    the report with commands that name its configuration then."""
-    typed = report.typed
-    if "--config" in typed.operator:
-        return report, os.path.dirname(typed.operator[typed.operator.index("--config") + 1])
-    config = nearest_config(os.path.dirname(file))
-    if config is None or config == nearest_config(os.getcwd()):
-        return report, os.getcwd()
-    typed = replace(typed, operator=(*typed.operator, "--config", os.path.relpath(config)))
-    return replace(report, typed=typed), os.path.dirname(config)
 
 
 def _report_two_runs(options: ReportOptions, before: str) -> int:
@@ -204,12 +188,10 @@ def _verdict(pairing: Pairing, style: Style) -> str:
     if earlier.tells_nothing:
         return f"{undecided}: no case can be compared"
     if pairing.exit_code:
-        parts = []
-        for metric in pairing.unsure[:1]:
-            changed = (
-                f"{metric.lost:,} of {count_noun(metric.lost + metric.won, 'case')} that changed got worse"
-            )
-            parts.append(f"{changed} ({metric.name}), too few to rule out chance")
+        parts = [
+            f"{one.lost:,} of {one.lost + one.won:,} that changed got worse ({one.name}), too few to decide"
+            for one in pairing.unsure[:1]
+        ]
         if pairing.lost:
             parts.append(f"{count_noun(len(pairing.lost), 'case')} without a verdict now")
         if pairing.unmatched:

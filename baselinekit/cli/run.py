@@ -152,7 +152,6 @@ def run_suite(project: Project, suite: Suite, options: RunOptions) -> Report:
         queue = Queue(project, clock())
         outside = partial(build_outside, project, context.clients, queue, save is not None)
         with closing(models):
-            models.go_on()
             report = run_cases(
                 project,
                 suite,
@@ -247,26 +246,18 @@ def _print_plan(plans: Sequence[Planned], suite: Suite, options: RunOptions) -> 
 
 def _document(plan: Planned) -> dict[str, Any]:
     case = plan.case
-    graders = []
-    for grader in case.graders:
-        facts: dict[str, Any] = {"name": grader.name, "kind": grader.kind, "required": grader.required}
-        if grader.name in plan.criteria:
-            facts["criteria"] = plan.criteria[grader.name]
-        graders.append(facts)
     return {
         "id": case.id,
         "place": plan.place,
         "kind": case.recipe.kind,
         "eval_type": case.kind,
         "tags": list(case.tags),
-        "graders": graders,
+        "graders": [{"name": grader.name, "kind": grader.kind} for grader in case.graders],
+        "criteria": plan.criteria,
         "skip": case.skip,
         "attempts": plan.attempts,
         "model_calls": plan.calls,
     }
-
-
-_PLANS = (".yaml", ".yml")
 
 
 @dataclass
@@ -289,7 +280,7 @@ class GateOptions:
     allow_regressions: tuple[str, ...] = cli.several(
         type=click.Choice(ALLOWABLE), help="Let rates cover failing regressions this critical; repeatable."
     )
-    named_plans: tuple[str, ...] = cli.several(
+    plans: tuple[str, ...] = cli.several(
         "--phase", "--trigger", "FILE", help="A plan: the eval steps of a phase, or an eval_trigger."
     )
     phase_id: str | None = cli.option("ID", help="{phase_id} in the path of a report [the id of the run].")
@@ -300,20 +291,9 @@ class GateOptions:
     attempts: int | None = cli.count(most=1000, help="When it runs a suite: attempts per case.")
     jobs: int | None = cli.jobs_option("When it runs a suite: how many at once.")
     resume: bool = cli.flag(help="When it runs a suite: continue where the last run stopped.")
-    outputs: tuple[str, ...] = cli.several("-o", "PATH", help="Write a report: x.md, x.json.")
-    as_json: bool = cli.flag("--json", help="Print it as JSON instead of text.")
-    quiet: bool = cli.flag("-q", "--quiet", help="Print only the last line.")
-    verbose: bool = cli.flag("-v", "--verbose", help="Also print every case that did not pass.")
+    printing: cli.PrintingOptions = cli.including(cli.PrintingOptions)
     recording: cli.RecordingOptions = cli.including(cli.RecordingOptions)
     project: cli.ProjectOptions = cli.project_options()
-
-    @property
-    def plans(self) -> list[str]:
-        return [*self.named_plans, *(path for path in self.results if path.lower().endswith(_PLANS))]
-
-    @property
-    def files(self) -> list[str]:
-        return [path for path in self.results if path not in self.plans]
 
 
 _FORMS = {".json": shown.format_gates_json, ".md": shown.format_gates_markdown}
@@ -322,7 +302,7 @@ _HINT = "baselinekit gate results.json --preset staging, or --phase plan.yaml"
 
 @cli.command(GateOptions)
 def gate(options: GateOptions) -> int:
-    for path in options.outputs:
+    for path in options.printing.outputs:
         if os.path.splitext(path)[1].lower() not in _FORMS:
             message = f"the ending of {path!r} is not that of a report"
             raise InvalidInput(Problem("BK503", message, "x.md or x.json"))
@@ -333,9 +313,9 @@ def gate(options: GateOptions) -> int:
     stated = [gate for plan in plans for gate in load_gates(plan, project.root)]
     gates = [_narrowed(gating.with_thresholds(gate, least), options) for gate in stated]
     notes: list[str] = []
-    if options.files:
+    if options.results:
         cli.refuse_without_effect("a gate of RESULTS", "attempts", "jobs", "resume")
-        report = mask_report(_load_report(options.files), project.redactor)
+        report = mask_report(_load_report(options.results), project.redactor)
         gates = gates or [_narrowed(_gate_of_report(report, options.preset, least), options)]
         judged = [gating.judge(gate, report, options.partial) for gate in gates]
     elif gates:
@@ -344,14 +324,14 @@ def gate(options: GateOptions) -> int:
         raise cli.misuse("there is nothing to judge", _HINT)
     page = shown.format_gates_markdown(judged)
     delivery.summarise(lambda room: page if len(page.encode("utf-8", "backslashreplace")) <= room else "")
-    texts = {path: _FORMS[os.path.splitext(path)[1].lower()](judged) for path in options.outputs}
+    texts = {path: _FORMS[os.path.splitext(path)[1].lower()](judged) for path in options.printing.outputs}
     lost = [*filter(None, (delivery.write_report(path, text) for path, text in texts.items()))]
     try:
         notes += [note for one in judged for note in _keep_files(project, options.phase_id, one)]
     finally:
         _print_gates(project, options, judged, notes)
     screen.say(*(f"not recorded: {text}" for text in lost), err=True)
-    codes = [one.decision if one.report.interrupted and options.files else one.exit_code for one in judged]
+    codes = [one.decision if one.report.interrupted and options.results else one.exit_code for one in judged]
     code = worst_exit_code([*codes, 3 if lost else 0])
     # an unmet gate is notified even if it does not block, if its trigger wants that
     unmet = [one for one in judged if one.state != "met"]
@@ -404,7 +384,7 @@ def _run_gates(
             attempts=options.attempts or gating.attempts_for(gate, suite),
             jobs=options.jobs,
             resume=options.resume,
-            printing=cli.PrintingOptions(quiet=options.quiet, as_json=options.as_json),
+            printing=replace(options.printing, outputs=()),
             recording=options.recording,
         )
 
@@ -439,29 +419,25 @@ def _keep_files(project: Project, phase_id: str | None, judged: GateResult) -> l
     """Write the phase report or the archive that a plan asks for; return a note for each."""
     gate, report, root = judged.gate, judged.report, project.root
     path = gating.report_path(gate, phase_id, report, root)
-    if judged.state != "met" and path is not None:
-        shown_path = os.path.relpath(path, project.cwd)
-        # a checkout may contain links
-        check_inside(os.path.realpath(root), os.path.realpath(path), shown_path)
-        ending = os.path.splitext(path)[1]
-        text = _FORMS[ending]([judged]) if ending in _FORMS else render_report(report, path)
-        try:
-            write_text(path, text)
-        except NotRecorded as error:
-            return [f"the phase report could not be written: {error.problems[0].message}"]
-        return [f"report: {shown_path}"]
-    if judged.state != "met" or not gate.archive:
-        return []
-    file = gate.suite or gate.file
-    texts = {
-        ".gate.json": shown.format_gates_json([judged]),
-        ".phase.md": shown.format_gates_markdown([judged]),
-        ".json": render_report(report, ".json"),
-    }
     try:
+        if judged.state != "met" and path is not None:
+            shown_path = os.path.relpath(path, project.cwd)
+            # a checkout may contain links
+            check_inside(os.path.realpath(root), os.path.realpath(path), shown_path)
+            ending = os.path.splitext(path)[1]
+            write_text(path, _FORMS[ending]([judged]) if ending in _FORMS else render_report(report, path))
+            return [f"report: {shown_path}"]
+        if judged.state != "met" or not gate.archive:
+            return []
+        file = gate.suite or gate.file
+        texts = {
+            ".gate.json": shown.format_gates_json([judged]),
+            ".phase.md": shown.format_gates_markdown([judged]),
+            ".json": render_report(report, ".json"),
+        }
         paths, reason = write_reports(root, file, None, report.started, texts)
     except NotRecorded as error:
-        return [f"the results could not be archived: {error.problems[0].message}"]
+        return [f"the results could not be kept: {error.problems[0].message}"]
     files = [os.path.relpath(path, project.cwd) for path in paths]
     return [f"archived: {', '.join(files)}" + (f"; {reason}" if reason else "")]
 
@@ -470,10 +446,10 @@ def _print_gates(
     project: Project, options: GateOptions, judged: Sequence[GateResult], notes: Sequence[str]
 ) -> None:
     """Print the gates, their metrics, and in the last line whether the work may go on."""
-    if options.as_json:
+    if options.printing.as_json:
         screen.show_json(shown.format_gates_json(judged))
         return
-    out, style = screen.Output(quiet=options.quiet), screen.style_of(options.verbose)
+    out, style = screen.Output(quiet=options.printing.quiet), screen.style_of(options.printing.verbose)
     for one in judged:
         out.show(shown.format_gate(one, style))
         out.say(*(f"warning {warning}" for warning in one.report.warnings))
@@ -487,6 +463,6 @@ def _print_gates(
         screen.line(f"{style.paint('warning', 'yellow')}: {states}; it does not block")
     else:
         screen.line(f"{style.paint('go on', 'green')}: {count_noun(len(judged), 'gate')} met")
-    has_run, from_here = not options.files, cli.path_from_here(project)
-    files = [path for path in options.files if path != "-"]
+    has_run, from_here = not options.results, cli.path_from_here(project)
+    files = [path for path in options.results if path != "-"]
     out.next_commands(next_commands.after_gate(judged, cli.repeat_command(), has_run, files, from_here))

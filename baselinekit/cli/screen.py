@@ -170,11 +170,6 @@ class Output:
         if self.as_json:
             show_document(document)
 
-    def is_confirmed(self, question: str, default: bool = False) -> bool:
-        """Ask at the terminal; without one, or if it prints no lines, nothing is confirmed."""
-        is_asked = not self.is_silent and can_ask()
-        return is_asked and click.confirm(safe_line(question), default=default)
-
 
 def safe(text: str) -> str:
     """Escape text that may come from outside."""

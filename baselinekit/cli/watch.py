@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from baselinekit.cli import screen
-from baselinekit.cli.entry import clock
 from baselinekit.cli.options import ProjectOptions, misuse, project_of
 from baselinekit.clients.trust import in_ci
 from baselinekit.commands.loading import load_partly, relative_to_root
@@ -52,10 +51,6 @@ class View(Struct):
     def changed_baselines(self, seen: "View") -> frozenset[str]:
         return frozenset(id for id, used in self.uses.items() if seen.uses.get(id) != used)
 
-    def changed_files(self, seen: "View") -> list[str]:
-        files = sorted(file for file, stamp in self.stamps.items() if seen.stamps.get(file) != stamp)
-        return [os.path.basename(file) for file in files if os.path.isfile(file)]
-
 
 class Watch:
     def __init__(self, options: ProjectOptions, paths: Sequence[str], run: Round):
@@ -74,28 +69,26 @@ class Watch:
             while not is_over:
                 text = f"watching {count_noun(len(seen.uses), 'baseline')}; Ctrl-C stops"
                 screen.line(self._style.paint(text, "dim"), err=True)
-                before, view = self._next_change(seen)
-                moment = time.strftime("%H:%M:%S", time.localtime(clock()()))
-                files = screen.safe_line(list_first(view.changed_files(before), _MOST_SHOWN)) or "the files"
-                screen.line(self._style.paint(f"-- {moment} {files} changed", "bold"))
+                view = self._next_change(seen)
                 touched, seen = view.changed_baselines(seen), view
+                ids = screen.safe_line(list_first(sorted(touched), _MOST_SHOWN))
+                screen.line(self._style.paint(f"-- changed: {ids}", "bold"))
                 is_over = self._run_round(touched | load_not_passed(view.root))
         except KeyboardInterrupt:
             screen.line(err=True)
         return self._code
 
-    def _next_change(self, seen: View) -> tuple[View, View]:
-        """Wait for a change that concerns a baseline; return the state before it, with what the round itself
-        wrote, and after. What cannot be read is reported when it changes."""
-        before = view = seen
+    def _next_change(self, seen: View) -> View:
+        """Wait for a change that concerns a baseline. What cannot be read is reported when it changes."""
+        view = seen
         while view.error or not view.changed_baselines(seen):
             while not view.is_stale():
                 time.sleep(_POLL_SECONDS)
             time.sleep(_SETTLE_SECONDS)
-            before, view = view, view_of(self._options, self._paths)
-            if view.error not in ("", before.error):
+            known_error, view = view.error, view_of(self._options, self._paths)
+            if view.error not in ("", known_error):
                 screen.complain(view.error)
-        return before, view
+        return view
 
     def _run_round(self, among: frozenset[str] | None) -> bool:
         """Run one compare; return whether it was interrupted. Errors are printed and the watch goes on, as

@@ -486,13 +486,9 @@ def _as_cannot_replay(error: Exception, call: _Call) -> CannotReplay:
 
 
 def _describe_broken(error: Exception, call: _Call) -> str:
-    if not isinstance(error, httpcore.RemoteProtocolError):
-        return f"the connection was lost: {_describe(error)}"
-    if not call.ended:
+    if isinstance(error, httpcore.RemoteProtocolError) and not call.ended:
         return f"the answer is not HTTP: {str(error).partition(': bytearray')[0]}"  # without the bytes
-    if call.received:
-        return "the connection was lost before the answer was complete"
-    return "the connection was closed without an answer"
+    return f"the connection was lost: {_describe(error)}"
 
 
 # The body of an answer, within its limits and as it was before it was compressed.

@@ -64,8 +64,8 @@ the placeholders that it states, by path. It raises for an answer that it does n
 class CaptureOptions(Struct):
     """The options for a new baseline. `placeholders`: path -> the text stored there; `repeat`: how often it
     is replayed, to learn what varies (None: as often as its recipe may be sent unasked); `exact`: nothing is
-    learnt. `accept_lookalikes` decides whether placeholders replace values that look like ids and were the
-    same each time; it is called once for all that is captured together, with those of the first group."""
+    learnt. `replace_lookalikes`: whether placeholders replace values that look like ids and were the same
+    each time."""
 
     placeholders: Mapping[str, str] = field(default_factory=dict)
     version: str | None = None
@@ -78,7 +78,7 @@ class CaptureOptions(Struct):
     exact: bool = False
     hide_secrets: bool = False
     """Whether placeholders replace what looks like a secret, instead of a refusal."""
-    accept_lookalikes: Callable[[Sequence[Volatile]], bool] = lambda lookalikes: False
+    replace_lookalikes: bool = False
     jobs: int = 8
     id_is_chosen: bool = False
     """Whether the operator has chosen the id; otherwise it is made longer if another recipe has it."""
@@ -280,13 +280,11 @@ def _remove_if_empty(folder: str) -> None:
 def capture(
     project: Project, wanted: Sequence[NewBaseline], options: CaptureOptions, context: RunContext
 ) -> CaptureResults:
-    """Replay the recipes, refuse what is not known-good, learn what varies, ask once whether lookalikes
-    become placeholders, and write. Each group is written as soon as it has been replayed: if the run ends
-    early, the written files stay, and the same command captures the others. What cannot be captured is
-    reported, and does not stop the others."""
+    """Replay the recipes, refuse what is not known-good, learn what varies, and write. Each group is written
+    as soon as it has been replayed: if the run ends early, the written files stay, and the same command
+    captures the others. What cannot be captured is reported, and does not stop the others."""
     done: dict[int, Captured] = {}
     errors: dict[int, BaselinekitError] = {}
-    accepted: bool | None = None
     is_interrupted = is_full = False
     here = CaptureEnvironment(project, context.clients)
     for new in wanted:
@@ -321,12 +319,10 @@ def capture(
                         new = wanted[numbers[index]]
                         now = context.clients.now()
                         learnt[numbers[index]] = learn_from(project, new, replays, options, now)
-                same = [lookalike for one in learnt.values() for lookalike in one.lesson.lookalikes]
-                if same and accepted is None:
-                    accepted = options.accept_lookalikes(same)
                 with context.stop.heard():  # so that every written file is reported
                     for number, one in learnt.items():
-                        one = replace(one, lesson=with_lookalikes(one.lesson)) if accepted else one
+                        if options.replace_lookalikes:
+                            one = replace(one, lesson=with_lookalikes(one.lesson))
                         with blaming(number):
                             done[number] = _store(here, one, options, context.timestamp())
                         failed = errors[number].problems if number in errors else ()

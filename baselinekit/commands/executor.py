@@ -18,9 +18,8 @@ from baselinekit.model.recipes import ModelUsage
 from baselinekit.model.values import Json
 from baselinekit.structs import MutableStruct, Struct, field, replace
 
-OUT_OF_BUDGET, ASKED_ELSEWHERE = "BK620", "BK621"
-"""The codes of results for which a worker's share was too small: of the limits, or of what a model answers at
-once."""
+OUT_OF_BUDGET = "BK620"
+"""The code of results for which a worker's share of the limits was too small."""
 
 _MOST_TOGETHER = 64
 _PARTS = 4
@@ -173,14 +172,13 @@ def in_threads(
 class Grant(Struct):
     """What a worker may use for one chunk. `now`: the time of day of the run. `ends_at_failure`: whether it
     begins nothing more after an item that fails. `spent`: what the run has used before; `limits`: the calls,
-    tokens and dollars that it may have used in total when the chunk is done. `number` and `of`: the worker's
-    share of the questions that a model answers at once."""
+    tokens and dollars that it may have used in total when the chunk is done. `of`: among how many workers
+    the questions are divided that a model answers at once."""
 
     now: float
     ends_at_failure: bool = False
     spent: ModelUsage = field(default_factory=ModelUsage)
     limits: Mapping[str, Decimal] = field(default_factory=dict)
-    number: int = 0
     of: int = 1
 
 
@@ -233,8 +231,8 @@ class Terms(Struct, Generic[Item, Judged]):
 class Elsewhere(MutableStruct, Generic[Item, Judged]):
     """The work of a run that others do. `place`: where the workers are, once there is something to do;
     `ends_at_failure`: whether a chunk ends at its first failure; `asked`: the models of the caller, with
-    their `limits` and what is `spent`, which `take` what a worker has asked, and `take_over` the limits for
-    what the caller asks itself; `seen`: the environment in which they worked."""
+    their `limits` and what is `spent`, which `take` what a worker has asked; `seen`: the environment in which
+    they worked."""
 
     place: AbstractContextManager[Workers]
     terms: Terms[Item, Judged]
@@ -263,11 +261,10 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
 
             def work(worker: int, chunk: Chunk[Item]) -> ChunkDone[Judged] | Problem | int:
                 if chunk.claim == ALONE:
-                    self.asked.take_over()
                     return ChunkDone((here(chunk.items[0]),))
                 with self._lock:
-                    number, of = (0, 1) if chunk.needs_all else (worker, workers.count)
-                    self._grants[worker] = grant = self._grant(number, of)
+                    of = 1 if chunk.needs_all else workers.count
+                    self._grants[worker] = grant = self._grant(of)
                 return workers.judge(worker, chunk, grant)
 
             def ended(worker: int, chunk: Chunk[Item], outcome: ChunkDone[Judged] | Problem | int) -> None:
@@ -297,7 +294,7 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
                 for item, judged in zip(chunk.items, outcome.judged, strict=True):
                     if judged is None:
                         rest.append(item)
-                    elif terms.code(judged) in (OUT_OF_BUDGET, ASKED_ELSEWHERE) and not chunk.rank:
+                    elif terms.code(judged) == OUT_OF_BUDGET and not chunk.rank:
                         too_much.append(item)
                     else:
                         further += finished(item, judged)
@@ -316,7 +313,7 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
             turns = Turns(divide(chunks, most))
             take_turns(turns, workers.count, work, ended, stop, cancel_all)
 
-    def _grant(self, number: int, of: int) -> Grant:
+    def _grant(self, of: int) -> Grant:
         """Grant a share of what is left."""
         spent, total = self.asked.spent or ModelUsage(), dict[str, Decimal]()
         for name in ("calls", "tokens", "usd"):
@@ -327,4 +324,4 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
                 grants = self._grants.values()
                 held = sum(grant.limits[name] - getattr(grant.spent.at_most, name) for grant in grants)
                 total[name] = used + max(Decimal(0), min(share, left - held))
-        return Grant(self.now(), self.ends_at_failure, spent, total, number, of)
+        return Grant(self.now(), self.ends_at_failure, spent, total, of)

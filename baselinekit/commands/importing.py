@@ -1,7 +1,7 @@
 """Requests that other tools recorded, captured together: they become new baselines, and those that cannot are
 reported with their line."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -30,9 +30,6 @@ def importer_of(source: SourceText) -> ModuleType | None:
         return None
 
 
-_SHARED_FROM = 2
-
-
 class Batch(Struct):
     """What is to be captured together. `project`: with the secrets that files contain; `asking`: the project
     that may also do what the operator typed, if that is more; `drafts`: where those of files come from;
@@ -49,15 +46,6 @@ class Batch(Struct):
     drafts: Sequence[DraftRecipe] = ()
     asking: Project | None = None
     notes: Callable[[Sequence[capture.Captured]], Iterable[str]] = lambda captured: ()
-
-    def shared_base(self) -> str | None:
-        """Return the base_url that most of what is new has in common, if the configuration has none."""
-        if self.project.config.base_url or self.project.override_base_url:
-            return None
-        stated = (getattr(new.draft.current.execution, "base_url", None) for new in self.new)
-        bases = Counter(filter(None, stated))
-        base, count = max(bases.items(), key=lambda item: item[1], default=("", 0))
-        return base if count >= _SHARED_FROM and 2 * count > bases.total() else None
 
 
 def reader_of(name: str, text: str) -> Callable[[ImportChoices], ImportedFile] | None:

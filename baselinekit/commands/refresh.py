@@ -215,7 +215,7 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> model
         message = f"there is nothing to refresh: {_kept_answers(project)}"
         if scope.results:
             message = f"nothing failed in {' and '.join(name for name, _ in scope.results)}"
-        raise NothingSelected(Problem("BK530", message, "baselinekit compare, or refresh --replay"))
+        raise NothingSelected(Problem("BK530", message, "baselinekit compare or run, or refresh --replay"))
     return model.RefreshProposal(plans, group_changes(plans), tuple(refusals), tuple(passing))
 
 
@@ -638,9 +638,13 @@ def _renewal(approval: model.Approval, after: Baseline, stamp: model.ApprovalNot
             values[("baseline_version",)] = stamp.version
     if approval.is_whole and seen.origin != STORED:
         values[("metadata", "failure_count")] = 0
-    for name in ("ignore_fields", "arrays", "tolerance"):
-        if (rules := getattr(after.comparison, name)) != getattr(plan.on_file, name):
-            values[("comparison", name)] = plain(rules)
+    if after.comparison.ignore_fields != plan.on_file.ignore_fields:
+        values[("comparison", "ignore_fields")] = after.comparison.ignore_fields
+    for name in ("arrays", "tolerance"):  # not those that only the code of a test states
+        known = getattr(plan.on_file, name)
+        for path, rule in getattr(after.comparison, name).items():
+            if known.get(path) != rule:
+                values[("comparison", name, path)] = plain(rule)
     changed = bool(plan.ruled) or any(change.part == "output" for change in accepted)
     output = stored.output if changed else ABSENT
     previous = plan.baseline.baseline

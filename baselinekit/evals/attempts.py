@@ -11,7 +11,7 @@ from baselinekit import __version__, errors
 from baselinekit.clients.models.proxy import Proxy
 from baselinekit.clients.programs import children
 from baselinekit.commands.context import RunContext
-from baselinekit.commands.executor import ASKED_ELSEWHERE, Terms
+from baselinekit.commands.executor import Terms
 from baselinekit.commands.judging import compare_settled, observe, target_of
 from baselinekit.commands.pending import kept_output_of
 from baselinekit.commands.programs import Trace, run_in_name
@@ -477,16 +477,9 @@ def is_wrong(made: CaseAttempt) -> bool:
     return made.attempt.outcome in ("failed", "error")
 
 
-def _code_of(judged: JudgedAttempt) -> str | None:
-    """The code of the attempt: ASKED_ELSEWHERE if it is the code of a single grade."""
-    attempt = judged.case_attempt.attempt
-    elsewhere = any(grade.code == ASKED_ELSEWHERE for grade in grades.iterate_grades(attempt.grades))
-    return ASKED_ELSEWHERE if elsewhere else attempt.code
-
-
 OF_ATTEMPTS = Terms[CaseTurn, JudgedAttempt](
     id=lambda turn: turn.case.id,
-    code=_code_of,
+    code=lambda judged: judged.case_attempt.attempt.code,
     is_failure=lambda turn, judged: is_wrong(judged.case_attempt) and turn.tried == turn.retries,
     error=lambda turn, problem: JudgedAttempt(
         CaseAttempt(_no_output(turn.number, "error", CannotReplay(problem)))

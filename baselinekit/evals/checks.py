@@ -19,7 +19,7 @@ from baselinekit.clients.programs import children
 from baselinekit.clients.trust import is_interpreted_script
 from baselinekit.commands.doctor import ASKED_OF_OPERATOR, Findings, check_baselines
 from baselinekit.commands.loading import locate_each_problem
-from baselinekit.commands.programs import allowed_by, who_allows
+from baselinekit.commands.programs import allowed_by
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, cannot_replay
 from baselinekit.evals.judges import facts_of
@@ -174,23 +174,6 @@ def _content_digest(program: StatedProgram) -> str:
         with suppress(BaselinekitError):  # a file that is too large for a script
             digest.update(read_if_there(program.surroundings, word) or b"")
     return digest.hexdigest()[:16] if program.files else ""
-
-
-def describe_judges(project: Project, cases: Sequence[Case]) -> Iterator[str]:
-    """Describe each program that judges in these cases, with who allows it or what is wrong with it."""
-    descriptions: dict[str, None] = {}
-    for case in cases:
-        for grader in graders.with_parts(case.graders):
-            judge = graders.row_of(grader).starts(grader.method)
-            if judge is None:
-                continue
-            try:
-                match = entry_that_allows(project, stated_program(project, case, judge))
-                state = f"allowed {who_allows(project, match[0] if match else None)}"
-            except BaselinekitError as error:
-                state = error.problems[0].message
-            descriptions[f"judge {judge.text}: {state}"] = None
-    yield from descriptions
 
 
 Runnable = Callable[[FunctionOutput], None]

@@ -455,50 +455,56 @@ def all_headers(response: Response) -> dict[str, str]:
     return headers
 
 
-# The cookies of one recipe: later steps send back what an answer sets, to the same host and port only. No
-# cookie outlives the recipe (F50). The jar of the standard library and of httpx fails on broken cookies and
-# writes about it to the terminal, and sends a cookie to every port of its host.
+# The cookies of one recipe: later steps send back what an answer sets, to the same port of its host, and of
+# the subdomains for which `Domain=` shares it. No cookie outlives the recipe (F50). The jar of the standard
+# library and of httpx fails on broken cookies and writes about it to the terminal, sends a cookie to every
+# port of its host, and lets the host 10.0.0.1 set one for 11.0.0.1.
 
 _SECONDS = lazy_pattern(r"-?[0-9]{1,12}")
+_UNSHARED = lazy_pattern(r"[^.]+|(?:ac|co|com|edu|gob|gov|mil|ne|net|or|org)\.[a-z]{2}|[0-9.]+|.*:.*")
+"""A domain under which hosts have nothing in common: `com`, `co.uk` and the like (the whole list of public
+suffixes is longer than this program), and a part of an IP address."""
 
 
 class Cookies:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._cookies: dict[tuple[str, str, str], tuple[str, bool]] = {}
-        """By host with port, path and name: the value, and whether it is for https only."""
+        self._cookies: dict[tuple[str, str, str, str], tuple[str, bool, bool]] = {}
+        """By port, host, path and name: the value, whether it is for subdomains, and for https only."""
 
     def take(self, url: str, response: Response) -> None:
         """Add the cookies that an answer sets, and remove those that it revokes. A broken one is left out, as
         is one for a host that this one does not belong to."""
-        parts = urlsplit(url)
+        parts, (host, _, port) = urlsplit(url), host_of(origin(url)).rpartition(":")
         for text in (text for header, text in response.headers if header.lower() == "set-cookie"):
             pair, *rest = text.split(";")
             name, equals, value = (part.strip() for part in pair.partition("="))
             pairs = (part.partition("=") for part in rest)  # the last of a repeated attribute counts
             attributes = {key.strip().lower(): setting.strip() for key, _, setting in pairs}
             domain = attributes.get("domain", "").lower().removeprefix(".")
-            is_foreign = bool(domain) and not f".{parts.hostname}".endswith(f".{domain}")
+            is_shared = bool(domain) and not _UNSHARED.fullmatch(domain)
+            is_foreign = domain not in ("", host) and not (is_shared and host.endswith(f".{domain}"))
             if not name or not equals or is_foreign or _CONTROL.search(name + value):
                 continue
             path = attributes.get("path", "")
             path = path if path.startswith("/") else parts.path.rpartition("/")[0] or "/"
-            key = (host_of(origin(url)), path, name)
+            key = (port, domain or host, path, name)
             self._cookies.pop(key, None)
             expires = http_date(attributes.get("expires", ""))
             is_expired = expires is not None and expires <= self._now()
             if _SECONDS.fullmatch(attributes.get("max-age", "")):
                 is_expired = int(attributes["max-age"]) <= 0
             if not is_expired:  # a server revokes a cookie by an expiry in the past
-                self._cookies[key] = value, "secure" in attributes
+                self._cookies[key] = value, is_shared, "secure" in attributes
 
     def header_for(self, url: str) -> str:
         """Return the value of the Cookie header for a URL, cookies with longer paths first."""
-        parts, host = urlsplit(url), host_of(origin(url))
+        parts, (to_host, _, to_port) = urlsplit(url), host_of(origin(url)).rpartition(":")
         chosen = [
             (len(path), f"{name}={value}")
-            for (own_host, path, name), (value, is_secure) in self._cookies.items()
-            if own_host == host
+            for (port, host, path, name), (value, is_shared, is_secure) in self._cookies.items()
+            if port == to_port
+            and (to_host == host or (is_shared and to_host.endswith(f".{host}")))
             and (parts.path == path or parts.path.startswith(path.rstrip("/") + "/"))
             and (parts.scheme == "https" or not is_secure)
         ]

@@ -232,10 +232,6 @@ class RecipeKind(ABC):
         if self.asks_address and recipe.execution.base_url:
             yield recipe.execution.base_url
 
-    def endpoint(self, recipe: Recipe) -> str | None:
-        """Return the part that follows the base address, if it has one."""
-        return getattr(recipe.input, "endpoint", None) or getattr(recipe.input, "path", None)
-
     def distinctions(self, recipe: Recipe, base_url: Json) -> list[str]:
         """Return texts that may distinguish it from recipes with the same target, best first, as words of an
         id."""
@@ -277,10 +273,6 @@ class RecipeKind(ABC):
         return ALONE if (self.writes(recipe) if is_serial is None else is_serial) else None
 
     # Its input.
-
-    def inputs(self, recipe: Recipe) -> tuple[Mapping[str, Json], str | None]:
-        """Return its named inputs, and the file with further ones."""
-        return getattr(recipe.input, "inputs", {}), getattr(recipe.input, "inputs_from", None)
 
     def with_inputs(self, recipe: Recipe, values: Mapping[str, Json]) -> Recipe:
         """Return the recipe with further inputs, taken literally: no `{{name}}` in them is a variable. A kind

@@ -4,7 +4,7 @@ line, with placeholders for the question, its files and the answer (cli)."""
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from baselinekit.clients.programs import children
@@ -79,7 +79,7 @@ def process_of(command_input: CommandInput, execution: CommandExecution, setting
         setting.trust.check_program(argv[0])
     words = program_words(argv[0], cwd, setting)
     own_env = {name: as_text(value) for name, value in command_input.env.items()}
-    check_env(own_env, argv[0], allowed_names, setting.trust)
+    check_env(own_env, argv[0], allowed_names, setting.trust, (*INPUT, "env"))
     stdin = "" if command_input.stdin is ABSENT else command_input.stdin
     data = stdin.encode("utf-8", "replace") if isinstance(stdin, str) else to_bytes(stdin)
     env = children.child_environment(allowed_names, own_env)
@@ -87,21 +87,18 @@ def process_of(command_input: CommandInput, execution: CommandExecution, setting
     return ProcessSpec((*words, *argv[1:]), data, env, cwd, timeout, mask=setting.redactor.mask)
 
 
-def check_env(env: dict[str, str], command: str, allowed_names: list[str], trust: Trust) -> None:
+def check_env(names: Iterable[str], command: str, allowed_names: list[str], trust: Trust, at: Path) -> None:
     """Refuse environment variables that the configuration does not list for this program. A list of dangerous
     names would never be complete (TAR_OPTIONS, LESSOPEN, GIT_SSH_COMMAND …)."""
-    problems = []
-    for name in env:
-        if name not in allowed_names and not trust.allow_exec:
-            names = ", ".join(dict.fromkeys([*allowed_names, *env]))
-            message = f"the configuration does not allow files to set {name} for the command {command!r}"
-            hint = (
-                f"list it in baselinekit.yaml, commands: {{{command}: {{argv: […], env: [{names}]}}}}, "
-                "or pass --allow-exec, which allows programs and their variables"
-            )
-            problems.append(Problem("BK340", message, hint, at=(*INPUT, "env", name)))
-    if problems:
-        raise Refused(*problems)
+    missing = [name for name in names if name not in allowed_names]
+    if missing and not trust.allow_exec:
+        listed = ", ".join(dict.fromkeys([*allowed_names, *names]))
+        message = f"the configuration does not allow files to set {', '.join(missing)} for {command!r}"
+        hint = (
+            f"list it in baselinekit.yaml, commands: {{{command}: {{argv: […], env: [{listed}]}}}}, "
+            "or pass --allow-exec, which allows programs and their variables"
+        )
+        raise Refused(Problem("BK340", message, hint, at=at))
 
 
 class CommandKind(RecipeKind):
@@ -357,11 +354,9 @@ class _ProgramTarget(Struct):
         setting, execution, (_, at, cwd) = self.setting, self.execution, line
         first, *words = self.words(line, texts, files)
         configured = None if self.is_named else setting.surroundings.commands.get(first)
-        missing = [name for name in execution.env if configured and name not in configured.env]
-        if missing and not setting.trust.allow_exec:
-            message = f"the configuration does not allow files to hand {', '.join(missing)} to this program"
-            raise Refused(Problem("BK340", message, "list it under `env:` of its command", at=at))
-        if not configured and not self.is_named and not setting.trust.allow_exec:
+        if configured:
+            check_env(execution.env, first, configured.env, setting.trust, at)
+        elif not self.is_named and not setting.trust.allow_exec:
             hint = (
                 "name the file of the targets yourself (--targets FILE, or `targets: FILE` in "
                 "baselinekit.yaml), list the program under `commands:`, or pass --allow-exec"

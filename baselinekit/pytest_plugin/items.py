@@ -86,7 +86,7 @@ class Replays:
         worker = worker_of(config)
         recording = _share_of(project.config.limits, recording, *worker)
         models = LazyModels(project, context.clients, recording, about="compare")
-        models.part = worker
+        models.processes = worker[1]
         context = models.added_to(context)
         at_once = self._open.enter_context(ModelThreads(context.clients, _QUESTIONS_AT_ONCE))
         self._cancel = context.cancel

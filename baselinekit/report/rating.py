@@ -14,7 +14,7 @@ from baselinekit.structs import replace
 from baselinekit.values.texts import mask_and_clip, no_mask
 
 _LONGEST = 100_000
-_KEYS = {"n": "note", "s": "skip", "u": "undo", "v": "view again", "q": "quit"}
+_KEYS = {"s": "skip", "u": "undo", "q": "quit"}
 
 
 def format_sheet(sheet: Sheet, place: str, style: Style) -> str:
@@ -72,13 +72,6 @@ def format_question(sheet: Sheet, number: int, typed: str, message: str, style: 
     lines += wrap_lines([f"{style.paint(key, 'bold')} {word}" for key, word in _KEYS.items()], columns)
     lines.append(f"> {one_line(typed)}")
     return [escape_ci_commands(cut_to_width(line, columns)) for line in lines]
-
-
-def format_note(subject: str, typed: str, style: Style) -> list[str]:
-    """Return the lines of a note that is being typed, and what it is about."""
-    keys = f"{style.paint('Enter', 'bold')} keep it  {style.paint('Esc', 'bold')} leave it"
-    head = f"note for {cut_line(subject, 40)}: "
-    return ["", keys, escape_ci_commands(head + one_line(typed)[-max(20, style.width - len(head) - 1) :])]
 
 
 def describe_count(count: int, least: int) -> str:

@@ -2,15 +2,15 @@
 only failures need are imported when there is one."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from baselinekit.escape import escape_ci_commands, escape_controls, one_line
-from baselinekit.model.grades import FAULTS, Outcome
+from baselinekit.model.grades import FAULTS
 from baselinekit.model.results import Report, Result
 from baselinekit.report import wording
 from baselinekit.report.values import cut_line
-from baselinekit.report.wording import Style, format_lines, format_place, width
+from baselinekit.report.wording import Style, format_lines, format_place
 from baselinekit.values.texts import count_noun, list_first
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _SHOWN_WITH_CODE = 3
 _MOST_NAMES = 6
 _MOST_FAILURES = 20
-_LONGEST_BAR, _SHORTEST_BAR = 40, 10
 
 
 def format_failures(report: Report, style: Style) -> str:
@@ -107,23 +106,3 @@ def format_passed(report: Report, style: Style) -> str:
             lines += terminal_lines(case_blocks(result), style)
     has_failing = any(result.outcome in FAULTS for result in report.results)
     return format_lines(lines) + ("\n" if lines and has_failing else "")
-
-
-def format_progress(
-    activity: str, total: int, tally: Mapping[Outcome, int], seconds: float, style: Style, cells: str
-) -> str:
-    """Format the line of a progress bar. It leaves the last column free, since some terminals begin a new
-    line with it; if there is too little room, the bar is shorter, or there are only the counts."""
-    done = sum(tally.values())
-    minutes, second = divmod(round(seconds / done * max(total - done, 0)) if done else 0, 60)
-    left = f"{minutes // 60}:{minutes % 60:02}:{second:02}" if minutes >= 60 else f"{minutes}:{second:02}"
-    others = (wording.count_outcome(word, number) for word, number in tally.items() if word != "passed")
-    facts = (f"{done:,}/{total:,}", style.paint(", ".join(others), "red"), left if done else "-:--")
-    counts = " ".join(filter(None, facts))
-    room = style.width - width(counts) - 1
-    length = min(_LONGEST_BAR, room - len(activity) - 2)
-    if length < _SHORTEST_BAR:
-        return counts if room >= 0 else ""
-    full = length * min(done, total) // total
-    bar = style.paint(cells[0] * full, "cyan") + style.paint(cells[1] * (length - full), "dim")
-    return f"{activity} {bar} {counts}"

@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
 
-from baselinekit.errors import CannotReplay, NotRecorded, Problem
+from baselinekit.errors import CannotReplay, Problem
 from baselinekit.files.jsontext import (
     MAX_DEPTH,
     NotJson,
@@ -111,8 +111,6 @@ class AnswerJournal:
     def __init__(self, root: str, key: str, go_on: bool, read_only: bool = False):
         self._known: dict[tuple[str, str], Json] = {}
         self._journal = None if read_only else Journal(root, f"{key}-1")
-        self.lost: NotRecorded | None = None
-        """The error of the first answer that could not be written."""
         if self._journal is not None:
             entries = self._journal.begin(go_on)
         else:
@@ -130,13 +128,9 @@ class AnswerJournal:
         return self._known.get((model, key))
 
     def keep(self, model: str, key: str, record: Json) -> None:
-        """Append an answer. NotRecorded if it cannot be written, which `lost` remembers."""
+        """Append an answer. NotRecorded if it cannot be written."""
         if self._journal is not None:
-            try:
-                self._journal.add({"model": model, "name": key, "record": record})
-            except NotRecorded as error:
-                self.lost = self.lost or error
-                raise
+            self._journal.add({"model": model, "name": key, "record": record})
 
     def names(self, model: str, key: str) -> list[str]:
         return []

@@ -401,7 +401,6 @@ _OTHER_NAMES: dict[str, tuple[str, ...]] = {
     "api_version": ("version",),
     "attachments_format": ("files_format",),
     "command_template": ("command",),
-    "delay_max_ms": ("delay_max",),
     "max_output_tokens": ("max_tokens",),
     "max_retries": ("retries",),
     "provider_batching": ("batch",),
@@ -414,7 +413,10 @@ _OTHER_NAMES: dict[str, tuple[str, ...]] = {
 """Our names of keys; those of times in milliseconds are of times in seconds."""
 
 _HEALTHCHECKS = ("http", "command")
-_WITHOUT_EFFECT = ("name", "provider", "verbose", "cli_verbose", "keep_temp_files", "keep_output_files")
+_WITHOUT_EFFECT = (
+    *("name", "provider", "verbose", "cli_verbose", "keep_temp_files", "keep_output_files"),
+    "delay_max_ms",  # a mock answers after its least delay
+)
 _CAMEL_BOUNDARY = lazy_pattern(r"(?<=[a-z0-9])([A-Z])")
 
 

@@ -1,17 +1,13 @@
 """Disks that are full, folders and files that nobody may write, and CI, which writes nothing: the verdict
 stands, the place is named, and the baselines are what they were."""
 
-import os
-import resource
 import shutil
-import signal
 import subprocess
-import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
-from drill import FAILING, FILES, PASSING, ROOT, Drill, Standing, record
+from drill import FAILING, FILES, PASSING, Drill, Standing, in_a_process, limit_files, record
 from nobody import open_to_all
 from steady import Steady
 from warm import Warm
@@ -21,23 +17,6 @@ from warm import Warm
 def project(project: Drill) -> Drill:
     project.lay()
     return project
-
-
-def compare(
-    project: Drill, *words: str, before: Callable[[], None] | None = None
-) -> "subprocess.CompletedProcess[str]":
-    done = subprocess.run(
-        [sys.executable, "-B", "-P", "-m", "baselinekit", "compare", *words],  # no half a .pyc either
-        cwd=project.folder,
-        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=before,
-    )
-    assert "Traceback" not in done.stdout + done.stderr, done
-    assert "BK399" not in done.stderr, done
-    return done
 
 
 def untouched(project: Drill) -> None:
@@ -51,21 +30,17 @@ def counted_once(project: Drill) -> None:
     assert all(standing[id] == (False, 1) for id in FAILING)
 
 
-def small_files() -> None:
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
-
-
 def test_f05_compare_with_a_file_size_limit_leaves_the_old_file(project: Drill) -> None:
-    """A limit of the shell (ulimit -f), which is what a quota looks like."""
-    done = compare(project, "-o", "x.json", "-o", "y.md", before=small_files)
+    done = in_a_process(
+        project.folder, "compare", "-o", "x.json", "-o", "y.md", before=partial(limit_files, 200)
+    )
     assert done.returncode == 1
     for name in (*FILES, "x.json", "y.md"):
         assert f"BK120 {name} cannot be written: file too large" in done.stdout
-    done = compare(project, "--id", "a", before=small_files)
+    done = in_a_process(project.folder, "compare", "--id", "a", before=partial(limit_files, 200))
     assert (done.returncode, "BK120 baselines/a.yaml" in done.stdout) == (3, True), done
     untouched(project)
-    compare(project)
+    in_a_process(project.folder, "compare")
     counted_once(project)
 
 
@@ -84,12 +59,12 @@ def test_f05_compare_on_a_full_disk_leaves_every_file(project: Drill, tmp_path: 
                     fill.write(b"x" * 4096)
             except OSError:
                 pass
-        done = compare(full)
+        done = in_a_process(full.folder, "compare")
         assert done.returncode == 1
         assert "no space left on device: the disk is full: make room, then run again" in done.stdout
         (small / "fill").unlink()
         untouched(full)
-        passing = compare(full, "--id", "a")
+        passing = in_a_process(full.folder, "compare", "--id", "a")
         assert (passing.returncode, full.standing()["a"]) == (0, (True, 0))
     finally:
         subprocess.run(["umount", str(small)], check=True)
@@ -109,7 +84,7 @@ def test_f14_compare_without_permission_to_write_reports_it(project: Drill, runs
     if what in ("folder", "everything"):
         for folder in folders:
             folder.chmod(0o555)
-    if what in ("state", "everything"):
+    if what == "everything":
         (project.folder / ".baselinekit").chmod(0o555)
         project.folder.chmod(0o555)
     try:

@@ -1,5 +1,5 @@
-"""A refresh that is killed, that meets another one, a folder that nobody may write, or git's conflict
-markers: each file is the old one or the new one, whole."""
+"""A refresh that is killed, that meets another one, or a folder that nobody may write: each file is the old
+one or the new one, whole."""
 
 import random
 import re
@@ -96,20 +96,3 @@ def test_refresh_names_a_file_that_cannot_be_written(laid: Drill, runs: Warm) ->
     now = texts(laid)
     assert {name for name in FILES if now[name] == before[name]} == {n for n in FILES if "/1/" in n}
     assert len(kept(laid)) == 13, "what was not written is still kept"
-
-
-CONFLICT = "<<<<<<< HEAD\n{old}=======\n{new}>>>>>>> topic\n"
-
-
-def test_refresh_explains_conflict_markers(laid: Drill, runs: Warm) -> None:
-    path = laid.folder / "baselines/0/n0.yaml"
-    line = next(line for line in path.read_text().splitlines(keepends=True) if "body" in line)
-    torn = path.read_text().replace(line, CONFLICT.format(old=line, new=line.replace("5", "6")))
-    path.write_text(torn)
-    number = torn[: torn.index("<<<<<<<")].count("\n") + 1
-    for command in (APPROVE, ("compare",), ("doctor",), ("refresh", "n0", "--dry-run")):
-        ended = runs.run(laid.folder, *command)
-        assert ended.exit_code == 2, ended.said
-        where = f"baselines/0/n0.yaml:{number}:1: an unresolved git conflict"
-        assert where in ended.said, ended.said
-        assert path.read_text() == torn

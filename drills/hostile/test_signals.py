@@ -1,6 +1,5 @@
 """A signal at any moment: the command ends soon, what was finished is kept, and nobody is left behind."""
 
-import os
 import random
 import re
 import signal
@@ -12,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from commandline import until
+from commandline import start as start_command, until
 from drill import FAILING, HOLD, PASSING, ROOT, THOROUGH, Drill, record
 from steady import Steady
 from warm import Ended, Warm
@@ -30,15 +29,7 @@ def start() -> Iterator[Start]:
     with ExitStack() as all_of_them:
 
         def begin(folder: Path, *words: str) -> "subprocess.Popen[bytes]":
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "baselinekit", *words],
-                cwd=folder,
-                env={"PATH": os.environ["PATH"], "HOME": str(folder.parent), "PYTHONPATH": str(ROOT)},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            )
-            all_of_them.enter_context(process)
+            process = all_of_them.enter_context(start_command(folder, *words))
             all_of_them.callback(process.kill)
             return process
 

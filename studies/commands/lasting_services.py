@@ -368,11 +368,7 @@ class Running(LittleApi):
     """The services as one process on a socket. A request takes a second of their clock."""
 
     def __init__(
-        self,
-        number: int,
-        now: float,
-        port: int = 0,
-        services: Mapping[str, Callable[[Process], Any]] = SERVICES,
+        self, number: int, now: float, services: Mapping[str, Callable[[Process], Any]], port: int = 0
     ):
         one = Process(number, now)
 

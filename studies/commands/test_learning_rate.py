@@ -110,7 +110,7 @@ def steady_and_varying_places() -> tuple[dict[str, set[Place]], dict[str, set[Pl
     of the leaves that all answers have."""
     answers: dict[str, list[Json]] = {path: [] for path in ALL}
     for number in range(6):
-        with Running(number, time.time() + number * 40 * DAY, services=ALL) as service:
+        with Running(number, time.time() + number * 40 * DAY, ALL) as service:
             for path in ALL:
                 answers[path] += [service.ask(path) for _ in range(3)]
     steady: dict[str, set[Place]] = {}
@@ -150,7 +150,7 @@ def rate(tmp_path_factory: pytest.TempPathFactory) -> Rate:
     steady, varying = steady_and_varying_places()
     folder, now = tmp_path_factory.mktemp("rate"), time.time()
     (folder / "baselinekit.yaml").write_text("version: 1\n")
-    with Running(0, now, services=ALL) as service:
+    with Running(0, now, ALL) as service:
         port = service.port
         run(folder, "capture", "http", "-j1", *(f"{service.url}{path}" for path in ALL))
         (file,) = folder.glob("baselines/*/get-shuffled.yaml")  # gets the rule that its refusal proposes
@@ -158,13 +158,13 @@ def rate(tmp_path_factory: pytest.TempPathFactory) -> Rate:
         file.write_text(file.read_text().replace("type: structural", rule))
         failing = [failing_places(folder)]
     for number, days, more in ((1, 2, ()), (2, 40, ("--unchanged",))):
-        with Running(number, now + days * DAY, port, ALL):
+        with Running(number, now + days * DAY, ALL, port):
             failing.append(failing_places(folder))
             if failing[-1]:
                 run(folder, "refresh", "--all-failed", "--learn", "--yes", *more)
     later: dict[str, int] = {}
     for number in (3, 4, 5):
-        with Running(number, now + 300 * number * DAY, port, ALL):
+        with Running(number, now + 300 * number * DAY, ALL, port):
             for id, count in failing_places(folder).items():
                 later[id] = max(count, later.get(id, 0))
     stored = [yaml.safe_load(file.read_text()) for file in folder.glob("baselines/*/*.yaml")]

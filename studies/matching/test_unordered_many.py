@@ -63,7 +63,6 @@ APART: dict[str, dict[str, Json]] = {
     "by their index": {"ignore_fields": ["[0].k"]},
     "by meaning": {"type": "semantic", "method": "judge"},
 }
-BY_A_FILTER: dict[str, Json] = {"ignore_fields": ["$[?(@.at == 77)].k"]}
 
 
 @pytest.mark.parametrize("rules", APART.values(), ids=APART)

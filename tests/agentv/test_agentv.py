@@ -69,11 +69,8 @@ def test_a1_a5_load_reads_every_key_of_a_case(tmp_path: Path) -> None:
           - {{id: a, outcome: x, input: y, dataset: letters}}
         """
     case, other = load(tmp_path, text)
-    assert (case.id, case.name, case.description) == (
-        "arithmetic/addition of two",
-        "addition of two",
-        "Two numbers",
-    )
+    assert (case.id, case.name) == ("arithmetic/addition of two", "addition of two")
+    assert case.description == "Two numbers"
     sidecar = {"language": "python", "level": 2}
     asked, answered = (user("What is {{a}}?"),), (assistant("42"),)
     assert case.wanted == GoodAnswer("Correctly calculates 42", answered, asked, sidecar, "sums")
@@ -97,7 +94,6 @@ CALL = "{tool: find, id: x, input: {q: a}, output: [b], duration_ms: 250, error:
     ("stated", "asked"),
     [
         ("input: {row: {id: 7}, day: 2025-01-01}", (user({"row": {"id": 7}, "day": "2025-01-01"}),)),
-        (f"input: {SYSTEM}", (TraceMessage("system", "Be brief"),)),
         ("input: [{type: text, value: a}]", (user([{"type": "text", "value": "a"}]),)),
         (
             f"input: [{SYSTEM}, {{role: user, content: {{row: [1]}}}}]",
@@ -132,12 +128,8 @@ def test_a3_expected_output_becomes_messages(
     ("text", "words"),
     [
         ("evalcases: []", "BK780 yaml:1:12: expected a list of cases, found an empty list"),
-        (f"{JUDGED}\n", "BK780 yaml:1:1: an eval file without cases"),
         ("id: a\noutcome: x\ninput: y\n", "BK780 yaml:1:1: an eval file without cases"),
-        (
-            "evalcases: []\ntest_cases: []",
-            "unknown key 'test_cases': a key of a file of test cases: split the file",
-        ),
+        ("evalcases: []\ntest_cases: []", "unknown key 'test_cases': a key of a file of test cases: split"),
     ],
 )
 def test_x2_a4_load_refuses_files_of_no_or_two_forms(tmp_path: Path, text: str, words: str) -> None:
@@ -154,12 +146,8 @@ def test_a7_settings_of_json_lines_are_in_the_yaml_file_of_their_name(tmp_path: 
     write(tmp_path, "evals/other.yaml", f"{JUDGED}\n{CASE % 'y'}")
     write(tmp_path, "evals/other.jsonl", line % "c")
     write(tmp_path, "evals/rows.jsonl", '{"id": "a", "score": 1}\n')
-    assert [case.id for case in load_evals(["evals"], str(tmp_path)).cases] == [
-        "sums/a",
-        "sums/b",
-        "other/c",
-        "other/a",
-    ]
+    ids = [case.id for case in load_evals(["evals"], str(tmp_path)).cases]
+    assert ids == ["sums/a", "sums/b", "other/c", "other/a"]
 
 
 ENTRY = "{name: %s, type: code_judge, script: x}"
@@ -197,7 +185,6 @@ CALLS = "{tool: find, args: {q: a}, max_duration_ms: 250}, {tool: save, args: an
 EXPECTED_CALLS = [{"tool": "find", "args": {"q": "a"}, "max_seconds": 0.25}, {"tool": "save"}]
 FIELD = {"path": "rows[0].n", "match": "numeric_tolerance", "required": False, "tolerance": 2}
 FIELDS = "[{path: 'rows[0].n', match: numeric_tolerance, tolerance: 2, required: false}]"
-SCRIPT = "script: [bun, run, x.ts], config: {strict: true}"
 
 
 @pytest.mark.parametrize(
@@ -209,18 +196,11 @@ SCRIPT = "script: [bun, run, x.ts], config: {strict: true}"
         ),
         ("llm_judge, prompt: judge.md, model: big", {"prompt": "judge.md", "model": "big"}),
         (
-            f"llm_judge, prompt: {{{SCRIPT}}}",
-            {"prompt": {"script": ["bun", "run", "x.ts"], "config": {"strict": True}}},
+            "llm_judge, prompt: {script: [bun, x.ts], config: {strict: true}}",
+            {"prompt": {"script": ["bun", "x.ts"], "config": {"strict": True}}},
         ),
-        (
-            "rubric, rubrics: [{id: b, description: Is so}]",
-            {"rubrics": [{"id": "b", "description": "Is so"}]},
-        ),
+        ("rubric, rubrics: [{id: b, description: c}]", {"rubrics": [{"id": "b", "description": "c"}]}),
         (f"tool_trajectory, mode: exact, expected: [{CALLS}]", {"mode": "exact", "expected": EXPECTED_CALLS}),
-        (
-            "tool_trajectory, mode: any_order, minimums: {find: 2}",
-            {"mode": "any_order", "minimums": {"find": 2}},
-        ),
         (f"field_accuracy, fields: {FIELDS}", {"fields": [FIELD]}),
         ("latency, threshold: 2500", {"max_seconds": 2.5}),
         ("cost, budget: 0.05", {"max_usd": 0.05}),
@@ -290,19 +270,14 @@ def test_f41_load_refuses_files_outside_of_the_project(tmp_path: Path) -> None:
     assert case.wanted.input_files == (str(tmp_path / "in/evals/near.md"),)
 
 
-def test_f41_load_reads_files_of_another_repository_within_it(tmp_path: Path) -> None:
+def test_f41_text_named_in_another_repository_is_read_within_it(tmp_path: Path) -> None:
     (tmp_path / "there/.git").mkdir(parents=True)
-    (tmp_path / "project").mkdir()
-    for name in ("there/judge.md", "there/guide.md", "outside.md"):
-        write(tmp_path, name, "Judge {{candidate_answer}}")
-    text = "evalcases: [{id: a, outcome: x, input: [{type: file, value: ../guide.md}], "
-    text += "evaluators: [{name: j, type: llm_judge, prompt: ../judge.md}]}]"
-    file = str(tmp_path / write(tmp_path, "there/evals/a.yaml", text))
-    (case,) = load_evals([file], str(tmp_path / "project")).cases
-    assert case.wanted.input_files == (str(tmp_path / "there/guide.md"),)
-    assert named_text(str(tmp_path / "project"), file, case.graders[0].method.prompt).startswith("Judge")
+    for name in ("there/judge.md", "outside.md"):
+        write(tmp_path, name, "Judge")
+    root, file = str(tmp_path / "project"), str(tmp_path / "there/evals/a.yaml")
+    assert named_text(root, file, "../judge.md") == "Judge"
     with pytest.raises(BaselinekitError, match="BK404"):
-        named_text(str(tmp_path / "project"), file, "../../outside.md")
+        named_text(root, file, "../../outside.md")
 
 
 def test_a12_guidelines_are_kept_apart_from_other_files(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_convert_takes_nothing_that_an_update_option_accepts(terminal: Console) 
     assert not (file.parent / "__snapshots__").exists()
 
 
-TAKEN = 48
+TAKEN = 42
 SUITE = """
     import pytest
     from snapshotvalues import VALUES
@@ -219,29 +219,21 @@ def test_convert_stores_values_that_pass_with_baseline_in_place_of_snapshots(ter
 MATCHERS = [
     (dirty.IsUUID(4), "<<any_uuid(4)>>"),
     (dirty.IsInt(gt=0, le=9), "<<any_integer(1, 9)>>"),
-    (dirty.IsNumber(ge=1), "<<any_number(1)>>"),
     (dirty.IsApprox(2, delta=1), "<<number(2 ± 1)>>"),
     (dirty.IsStr(regex="it's [0-9]+"), "<<regex('it''s [0-9]+')>>"),
     (dirty.IsStr(min_length=3), "<<any_string(3)>>"),
     (dirty.IsDatetime(iso_string=True), "<<any_iso_datetime>>"),
     (dirty.IsNow(iso_string=True), "<<any_iso_datetime('5m')>>"),
     (dirty.IsToday(iso_string=True), "<<any_iso_date>>"),
-    (dirty.IsList, "<<any_array>>"),
     (dirty.IsUUID, "<<any_uuid>>"),
-    (dirty.IsStr, "<<any_string>>"),
-    (dirty.IsFloat(), "<<any_float>>"),
     (dirty.IsNegative, None),
-    (dirty.IsFloat(gt=1), None),
     (dirty.IsNow(unix_number=True), None),
     (dirty.IsStr(regex="a", min_length=2), None),
-    (dirty.IsStr() & dirty.IsUUID(), None),
     (dirty.IsStr() | dirty.IsInt(), None),
     (~dirty.IsStr(), None),
     (dirty.IsList(1, 2), None),
-    (dirty.IsDict(a=1), None),
     (dirty.IsUrl, "<<any_url>>"),
     (dirty.IsUrl(host="x.test"), None),
-    (dirty.IsJson(a=1), None),
 ]
 
 

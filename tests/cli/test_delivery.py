@@ -118,7 +118,7 @@ def test_capture_into_places_that_cannot_be_written_asks_nothing(
 ) -> None:
     capture = ["capture", "command", "--id", "say", "--group"]
     for group, exit_code, code in (
-        ("taken", 2, "BK120 baselines/taken cannot be a folder"),
+        ("taken", 3, "BK120 baselines/taken cannot be written"),
         ("out", 4, "BK404"),
         ("../..", 4, "BK404"),
         ("a b", 2, "BK108"),

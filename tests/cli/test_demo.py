@@ -6,21 +6,13 @@ from pathlib import Path
 import pytest
 from console import console
 
-WRONG = [
-    ("--serve --port {taken}", "port {taken} cannot be used: address already in use"),
-    ("--serve --dir here", "--serve and --dir cannot be combined"),
-    ("--port 8080", "--port has no effect without --serve: add --serve"),
-    ("--serve --port 65536", "65536 is not in the range"),
-]
 
-
-@pytest.mark.parametrize(("words", "message"), WRONG)
-def test_demo_with_options_that_do_not_fit_is_refused(words: str, message: str, tmp_path: Path) -> None:
+def test_demo_on_a_port_that_is_taken_is_refused(tmp_path: Path) -> None:
     with console(tmp_path / "project") as terminal, socket.create_server(("127.0.0.1", 0)) as other:
-        taken = str(other.getsockname()[1])
-        ran = terminal.run(f"baselinekit demo {words}".replace("{taken}", taken))
+        port = other.getsockname()[1]
+        ran = terminal.run(f"baselinekit demo --serve --port {port}")
         assert (ran.exit_code, list(terminal.folder.iterdir())) == (2, [])
-    assert message.replace("{taken}", taken) in ran.stderr, ran
+    assert f"port {port} cannot be used: address already in use" in ran.stderr, ran
 
 
 @pytest.mark.slow

@@ -74,10 +74,9 @@ def test_grade_keys_rate_and_undo_and_each_rating_is_kept(project: Console) -> N
         tty.until("1 of 2  warm")
         assert "Is it friendly?" in tty.output
         assert "Dear \\x1B[31mcustomer" in tty.output  # control characters of an output are shown, not sent
-        tty.type("nkind, but long\x7f\x7f\x7f\x7f\r", "1 of 2  warm")
         tty.type("9", "a number from 1 to 5")
         tty.type("4\r", "2 of 2  short")
-        tty.type("u", "1 of 2  warm")
+        tty.type("\x7f", "1 of 2  warm")
         tty.type("45", "1 Pass")
         tty.type("u", "1 of 2  warm")
         tty.type("35", "1 Pass")
@@ -90,7 +89,7 @@ def test_grade_keys_rate_and_undo_and_each_rating_is_kept(project: Console) -> N
         assert tty.end() == 0
     assert tty.output.count("a number from 1 to 5") == 1, "Enter after a number is no mistake"
     for line in (
-        "kept     a-tone  4, 5  with a note  (took longer than the limit: marked)",
+        "kept     a-tone  4, 5",
         "undone   a-tone",
         "kept     a-tone  3, 5",
         "kept     b-send  Fail",

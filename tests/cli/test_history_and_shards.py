@@ -144,14 +144,14 @@ def test_watch_runs_changed_baselines_and_not_its_own_records(project: Console) 
         time.sleep(1)
         assert output.read_text().count(" in ") == 1  # its own last_passed is no change
         write_baseline(project.folder / "baselines/b3.yaml", "case-3", "/health", 404)
-        wait_for("b3.yaml changed", output)
+        wait_for("-- changed: case-3", output)
         wait_for("1 failed in", output)
         write_baseline(project.folder / "baselines/new.yaml", "new", "/health", 200)
         wait_for("1 failed, 1 passed in", output)
         (project.folder / "baselines/b3.yaml").write_text("id: [")
         wait_for("BK101 baselines/b3.yaml:1:", output)
         write_baseline(project.folder / "baselines/b3.yaml", "case-3", "/health", 200)
-        changed = wait_for("b3.yaml changed\n1 passed in", output)
+        changed = wait_for("-- changed: case-3\n1 passed in", output)
         assert changed.count("watching 10 baselines") >= 2
     finally:
         watch.send_signal(signal.SIGINT)

@@ -1,6 +1,5 @@
 """What a shell and a terminal get: completion, colours, and a full disk."""
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,21 +28,9 @@ def terminal(tmp_path: Path) -> Iterator[Console]:
         yield terminal
 
 
-def complete(terminal: Console, *words: str) -> list[str]:
-    typed = shlex.quote(" ".join(["baselinekit", *words]))
-    variables = f"COMP_WORDS={typed} COMP_CWORD={len(words)} _BASELINEKIT_COMPLETE=bash_complete"
-    ran = terminal.run(f"{variables} baselinekit")
-    assert ran.stderr == ""
-    return [line.partition(",")[2] for line in ran.stdout.splitlines() if line]
-
-
-def test_completion_offers_commands_ids_and_tags(terminal: Console) -> None:
-    assert complete(terminal, "comp") == ["compare"]
-    assert complete(terminal, "compare", "--id", "u") == ["users-list"]
-    assert complete(terminal, "compare", "--tag", "s") == ["slow"]
-    assert complete(terminal, "explain", "or") == ["orders-list"]
-    write(terminal.folder, "baselines/a.yaml", "id: [")
-    assert complete(terminal, "compare", "--id", "") == []
+def test_completion_offers_commands(terminal: Console) -> None:
+    variables = "COMP_WORDS='baselinekit comp' COMP_CWORD=1 _BASELINEKIT_COMPLETE=bash_complete"
+    assert terminal.run(f"{variables} baselinekit").stdout == "plain,compare\n"
 
 
 def test_compare_uses_colours_where_they_are_wanted(terminal: Console) -> None:

@@ -163,12 +163,9 @@ def test_python_model_gets_prompt_and_settings(tmp_path: Path, processes: Proces
 @pytest.mark.parametrize(
     ("source", "code", "word"),
     [
-        ("def answer(prompt):\n    raise ValueError('too hard')", "BK615", "too hard at my/model.py:2"),
         ("def answer(prompt):\n    return 5", "BK612", "no text"),
         ("def answer(prompt):\n    return {'text': None, 'x': 1}", "BK612", "unknown field `x`"),
         ("import os\ndef answer(prompt):\n    os._exit(3)", "BK615", "exit code 3"),
-        ("import os\ndef answer(prompt):\n    os._exit(0)", "BK612", "no text"),
-        ("x = 1", "BK615", "has no attribute 'answer'"),
         ("x = 1\ndef answer(prompt:", "BK615", "at my/model.py:2"),
     ],
 )
@@ -256,7 +253,7 @@ def test_model_form_of_entry_point_is_used(tmp_path: Path) -> None:
         from baselinekit.model.recipes import Model
         from model_server import models, question, world
         print(models(Model(form="echo"), world()).ask(question("abc")).text)
-        for name in ("ecko", "broken", "other"):
+        for name in ("broken", "other"):
             try:
                 models(Model(form=name), world()).check("m")
             except InvalidInput as error:
@@ -266,5 +263,5 @@ def test_model_form_of_entry_point_is_used(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    words = ("cba", "did you mean 'echo'?", "cannot be loaded: AttributeError", "does not name a Form")
+    words = ("cba", "cannot be loaded: AttributeError", "no installed package provides the form 'other'")
     assert all(word in line for word, line in zip(words, lines, strict=True))

@@ -344,7 +344,6 @@ def test_remote_files_hosts_come_from_configuration(tmp_path: Path) -> None:
     )
     files = RemoteFiles(open_project(Operator(cwd=str(tmp_path))), environ={"XDG_CACHE_HOME": str(tmp_path)})
     assert files.offline
-    assert files.hosts_allowed == ["gitlab.com", "git.example.com"]
     with pytest.raises(Refused, match="BK401"):
         files.fetch_file(f"{GITHUB}/o/r/blob/main/a.md")
     with pytest.raises(CannotReplay, match="BK682"):

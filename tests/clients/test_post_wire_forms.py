@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 from model_server import ASCII_KEY, Reply, Wire, chat, failure, message, models, question, world
 
-from baselinekit.clients.http import Client
 from baselinekit.clients.models.dispatch import Models
-from baselinekit.errors import CannotReplay
 from baselinekit.model.recipes import Message, Model, ModelQuestion, Tool, Usage
 from baselinekit.model.traces import ToolCall
 from baselinekit.structs import replace
@@ -255,11 +253,3 @@ def test_f49_wire_form_errors_mask_the_key(form: str) -> None:
     for text in texts:
         assert ASCII_KEY not in text
         assert "***" in text
-
-
-def test_wire_form_interrupted_question_is_an_error() -> None:
-    client = Client(proxies={})
-    client.cancel()
-    with pytest.raises(CannotReplay, match="BK330"):
-        models(Model(openai="x", base_url=BASE), world(client.send)).ask(question())
-    client.close()

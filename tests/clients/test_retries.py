@@ -14,7 +14,7 @@ from model_server import Clock, Reply, Wire, chat, failure, message, models, que
 from baselinekit.clients.models.dispatch import Models
 from baselinekit.clients.models.post import Lane
 from baselinekit.errors import CannotReplay, NeverSent, Problem, cannot_replay
-from baselinekit.model.recipes import Model, Request, Response, Retry
+from baselinekit.model.recipes import Limits, Model, Request, Response, Retry
 from baselinekit.structs import replace
 
 DATE = 1_700_000_000
@@ -46,7 +46,7 @@ def busy(status: int = 429, **headers: str) -> Response:
         ({"retry": Retry(0.5, 9, 3)}, [busy(500)] * 4 + [GOOD], [0.5, 1.5, 4.5, 9.0], 5),
         ({"retry": Retry(0, 0)}, [busy(500), busy(500), GOOD], [0.0, 0.0], 3),
         ({}, [busy(Retry_After="7"), GOOD], [7.25], 2),
-        ({}, [busy(Retry_After="76")], [], "BK611 .*it asks to wait 76 s.*state `retry: {longest: 76}`"),
+        ({}, [busy(Retry_After="76")], [], "BK611 .*status 429: send fewer"),
         ({"timeout": 10}, [busy(Retry_After="20")], [], "BK611"),
     ],
 )
@@ -231,6 +231,13 @@ def test_concurrency_stays_within_entry() -> None:
     service = Service(slowly)
     service.crowd(30, replace(ENTRY, concurrency=3), lambda model: model.ask(question()))
     assert (service.requests, service.most_at_once) == (30, 3)
+
+
+@pytest.mark.parametrize(("processes", "at_once", "apart"), [(1, 5, 1), (2, 2, 2), (9, 1, 9)])
+def test_limits_of_entry_are_divided_among_processes(processes: int, at_once: int, apart: float) -> None:
+    entry = replace(ENTRY, concurrency=5, per_minute=60)
+    lane = Models({"m": entry}, Limits(), world(), processes)._prepared("m").lane
+    assert (lane.places._value, lane._apart) == (at_once, apart)
 
 
 @given(per_minute=st.integers(1, 300), arrivals=st.lists(st.floats(0, 20), min_size=1, max_size=80))

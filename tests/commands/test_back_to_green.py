@@ -31,11 +31,6 @@ def user(number: int, chance: random.Random, is_new: bool) -> Any:
     return {"rows": rows, "title": f"{len(roles)} roles of {PASSWORD}"}
 
 
-def flags(number: int, chance: random.Random, is_new: bool) -> Any:
-    """A key that comes and goes."""
-    return {"name": "Ada", **({"debug": "on"} if is_new and number % 2 else {})}
-
-
 def noise(number: int, chance: random.Random, is_new: bool) -> Any:
     return 200, "application/octet-stream", chance.randbytes(8).hex()
 
@@ -69,7 +64,7 @@ def bring_back(run: Callable[[str], Any]) -> list[str]:
     return used
 
 
-@pytest.mark.parametrize(("answer", "method"), [(created, "POST"), (user, ""), (flags, ""), (grows, "")])
+@pytest.mark.parametrize(("answer", "method"), [(created, "POST"), (user, ""), (grows, "")])
 def test_compare_that_fails_is_green_after_two_proposed_commands(
     project: Console, answer: Answer, method: str
 ) -> None:

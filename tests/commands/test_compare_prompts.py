@@ -48,7 +48,7 @@ def test_compare_with_cost_reports_an_answer_that_costs_more(project: Console) -
         config.write_text(config.read_text().replace("input: 1", "input: 3"))
         printed = run_with_key(project, "compare", 1)
         assert "cost  outside its tolerance" in printed
-        assert "cost 0.000029 dollars, at most 0.0000225 are allowed" in printed
+        assert "cost 0.000029 dollars, at most 0.0000225 are allowed, rule cost.max_ratio" in printed
         for most, exit_code in (("0.000029", 0), ("0.0000289", 1)):
             file.write_text(recipe.replace("max_ratio: 1.5", f"max_usd: {most}"))
             run_with_key(project, "compare --no-record", exit_code)

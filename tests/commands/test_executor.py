@@ -32,24 +32,19 @@ class Questions:
 
     limits: Limits = field(default_factory=Limits)
     spent: ModelUsage = field(default_factory=ModelUsage)
-    taken_over: int = 0
 
     def take(self, done: ChunkDone[Any]) -> None:
         if done.spent is not None:
             self.spent = ModelUsage(self.spent.calls + done.spent.calls)
 
-    def take_over(self) -> None:
-        self.taken_over += 1
-
 
 class Workers:
-    """Each item takes one call. `losing`: how often a worker is lost with an item; `failing`: what fails;
-    `shares`: only so many workers may ask."""
+    """Each item takes one call. `losing`: how often a worker is lost with an item; `failing`: what fails."""
 
     threads = 1
 
-    def __init__(self, count: int, losing: dict[int, int], failing: set[int], shares: int = 9):
-        self.count, self.losing, self.failing, self.shares = count, Counter(losing), failing, shares
+    def __init__(self, count: int, losing: dict[int, int], failing: set[int]):
+        self.count, self.losing, self.failing = count, Counter(losing), failing
         self.judged: Counter[int] = Counter()
 
     def judge(self, worker: int, chunk: Chunk[Any], grant: Grant) -> ChunkDone[Judged] | int:
@@ -63,8 +58,6 @@ class Workers:
             left = grant.limits.get("calls", Decimal(99)) - grant.spent.calls - calls
             if grant.ends_at_failure and failures:
                 judged.append(None)
-            elif grant.number >= self.shares:
-                judged.append((item, "BK621"))
             elif left <= 0:
                 judged.append((item, "BK620"))
             else:
@@ -116,14 +109,13 @@ def test_elsewhere_judges_each_item_once(
     claims: list[str | None], count: int, losing: dict[int, int]
 ) -> None:
     workers = Workers(count, losing, set())
-    outcomes, done_here, questions = ran(workers, claims, Limits())
+    outcomes, done_here, _ = ran(workers, claims, Limits())
     assert sorted(outcomes) == list(range(len(claims)))
     assert done_here == [n for n, claim in enumerate(claims) if claim == ALONE]
     deadly = {n for n, times in losing.items() if times >= 4 and n < len(claims) and n not in done_here}
     assert deadly <= {n for n, outcome in outcomes.items() if outcome == "BK360"}
     if len(losing) == 1:  # what is lost with one item is no error of another one
         assert {n for n, outcome in outcomes.items() if outcome != "passed"} == deadly
-    assert questions.taken_over == len(done_here)
 
 
 @settings(deadline=None)

@@ -123,22 +123,16 @@ def test_capture_sends_a_secret_of_a_file_only_to_its_host(tmp_path: Path) -> No
         summary.project.trust.check_request("http://other.test/a", [("X_API_KEY", secret)])
 
 
-def test_capture_of_groups_asks_about_lookalikes_once(tmp_path: Path) -> None:
+def test_capture_of_groups_waits_once_for_each(tmp_path: Path) -> None:
     """One thread takes eight of a group."""
     names = [f"x{number:02}" for number in range(30)]
     desk = ticking(tmp_path, **{name: lambda now, number: {"id": ID} for name in names})
-    questions: list[int] = []
-
-    def accept(found: Any) -> bool:
-        questions.append(len(found))
-        return True
-
     summary = summary_of(desk, curl_lines(names))
-    wanted = CaptureOptions(repeat=None, jobs=1, accept_lookalikes=accept)
+    wanted = CaptureOptions(repeat=None, jobs=1, replace_lookalikes=True)
     context = replace(desk.ticking(), timestamp=lambda: "2026-11-22T10:00:00Z", seconds=lambda: desk.seconds)
     found = capture(summary.project, summary.new, wanted, context)
     assert [item.id for item in found.done] == [f"get-{name}" for name in names]
-    assert (questions, found.left, found.is_interrupted) == ([8], 0, False)
+    assert (found.left, found.is_interrupted) == (0, False)
     assert {body(item)["id"] for item in found.done} == {"<<any_uuid(4)>>"}
     assert len(desk.slept) == 4
     for name in names:
@@ -146,14 +140,11 @@ def test_capture_of_groups_asks_about_lookalikes_once(tmp_path: Path) -> None:
         assert second - first >= 1.1
 
 
-@pytest.mark.parametrize(
-    ("hosts", "shared"), [("aa", "http://a"), ("a", None), ("abb", "http://b"), ("aabb", None), ("abc", None)]
-)
-def test_shared_base_needs_several_equal_addresses(tmp_path: Path, hosts: str, shared: str | None) -> None:
+def test_capture_of_equal_paths_gives_different_ids(tmp_path: Path) -> None:
     desk = ticking(tmp_path)
-    desk.config = "version: 1\n"
-    lines = "".join(f"http://{host}/new{number}\n" for number, host in enumerate(hosts))
-    assert batch_of(desk, "urls.txt", lines).shared_base() == shared
+    lines = "".join(f"http://{host}/x?page={page}\n" for host in ("a", "b") for page in (1, 2))
+    batch = batch_of(desk, "urls.txt", lines)
+    assert [new.draft.id for new in batch.new] == ["get-x", "get-x-page-2", "get-x-b", "get-x-page-2-b"]
 
 
 @pytest.mark.parametrize(("before", "now", "code"), [(200, 401, "BK521"), (404, 404, None)])

@@ -76,17 +76,10 @@ def test_capture_asks_writes_once(tmp_path: Path, method: str, options: dict[str
     assert (desk.counts["/x"], len(desk.slept)) == (times, int(times > 1))
 
 
-def test_capture_makes_lookalikes_placeholders_once_accepted(tmp_path: Path) -> None:
-    offered: list[Any] = []
-
-    def accept(found: Any) -> bool:
-        offered.append([render(item.path) for item in found])
-        return True
-
+def test_capture_with_replace_lookalikes_stores_placeholders(tmp_path: Path) -> None:
     rows = [made_up(number) for number in range(3)]
     desk = ticking(tmp_path, x=lambda now, number: {"id": SAME, "rows": [{"id": id} for id in rows]})
-    captured = captured_by(desk, "x", accept_lookalikes=accept)
-    assert offered == [["body.id", "body.rows.*.id"]]  # one question
+    captured = captured_by(desk, "x", replace_lookalikes=True)
     assert body(captured) == {"id": "<<any_uuid(4)>>", "rows": [{"id": "<<any_uuid(4)>>"}] * 3}
     assert not captured.lookalikes
 

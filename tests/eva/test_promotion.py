@@ -61,24 +61,14 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("verified", "met", "found"),
-    [
-        ((), False, "0 of at least 3 (sent, and not found wrong by verify.sh)"),
-        ((True, None), False, "2 of at least 3 (sent, and not found wrong by verify.sh)"),
-        ((True, None, None), True, "3 of at least 3 (sent, and not found wrong by verify.sh)"),
-    ],
-)
-def test_e20_draft_needs_uses_that_were_not_found_wrong(
-    desk: Desk, verified: tuple[bool | None, ...], met: bool, found: str
-) -> None:
-    desk.used(*verified)
+def test_e20_draft_needs_uses_that_were_not_found_wrong(desk: Desk) -> None:
     desk.used(True, True, True, sent=False)
-    step = desk.step(desk.folder())
-    (gate,) = step.gates
-    assert (step.before, step.after) == ("draft", "tested")
-    assert (gate.met, gate.found) == (met, found)
-    assert gate.hint == ("" if met else "each attempt of a case is a use: baselinekit run p")
+    desk.used(True, None, False)
+    for count, met in ((2, False), (3, True)):
+        (gate,) = desk.step(desk.folder()).gates
+        found = f"{count} of at least 3 (sent, and not found wrong by verify.sh)"
+        assert (gate.met, gate.found) == (met, found)
+        desk.used(None)
 
 
 def test_e20_tested_prompt_needs_uses_that_were_found_right(desk: Desk) -> None:
@@ -87,9 +77,7 @@ def test_e20_tested_prompt_needs_uses_that_were_found_right(desk: Desk) -> None:
     right = "9 of at least 10 (sent, and found right by verify.sh)"
     assert (gate.met, gate.found) == (False, right)
     unchecked = desk.gate("uses", desk.folder("tested", verify=False))
-    assert not unchecked.met
-    assert "write verify.sh" in unchecked.hint
-    assert "promotion: {min_uses: 0}" in unchecked.hint
+    assert (unchecked.met, "write verify.sh" in unchecked.hint) == (False, True)
     desk.used(True)
     assert desk.gate("uses", desk.folder("tested")).met
     for least, met in ((0, True), (10, True), (11, False)):
@@ -120,8 +108,6 @@ ROWS: list[tuple[dict[str, Any], str]] = [
     ({"scope": ["a"], "graders": "code"}, "only code graders were asked"),
     ({"inputs": ["code", "file"]}, "inputs were typed in place of those of the cases (code, file)"),
     ({"interrupted": True, "total": 1}, "the run was ended early, after 1 case"),
-    ({"content": "f" * 16}, f"the prompt or its cases have changed since (it was {'f' * 16}, now {CONTENT})"),
-    ({"scope": None, "content": None}, "it does not say what was run"),
     ({"content": None}, "the files of the prompt were changed while its cases ran"),
 ]
 
@@ -134,29 +120,11 @@ def test_e7_row_that_does_not_count_has_its_reason(desk: Desk, row: dict[str, An
     gate = desk.gate("eval run", desk.folder("tested"))
     assert not gate.met
     assert gate.found.startswith(f"the most recent row of .eval.jsonl does not count: {why}")
-    assert gate.hint == "run all cases again: baselinekit run p"
-
-
-def test_e7_last_row_that_cannot_be_read_does_not_count(desk: Desk) -> None:
-    desk.ran()
-    log = desk.root / "prompts/p/.eval.jsonl"
-    log.write_bytes(log.read_bytes() + b'{"ts":"2026-03-01T13:00:00Z","all_pas')
-    step = desk.step(desk.folder("tested"))
-    assert [gate.met for gate in step.gates if gate.name == "eval run"] == [False]
-    assert "it cannot be read" in step.gates[2].found
-    (note,) = step.notes
-    assert str(note).startswith("BK768 prompts/p/.eval.jsonl:2: ")
-    desk.ran()
-    assert desk.gate("eval run", desk.folder("tested")).met, "the next run settles it"
 
 
 @pytest.mark.parametrize(
     ("meta", "message"),
     [
-        (
-            "id: p\nstatus: teste\n",
-            "BK767 prompts/p/meta.yml:2:9: the status is 'teste' (string): write one of draft, tested",
-        ),
         ("id: p\nstatus: [draft]\n", "BK767 prompts/p/meta.yml:2:9: the status is a list"),
         ("id: p\n", "BK767 prompts/p/meta.yml:1:1: the status is null: write one of draft, tested, ready"),
     ],
@@ -186,7 +154,6 @@ TEXTS = [
     ),
     ("{status: draft, updated: 2025-01-01}\n", "{status: tested, updated: 2026-03-01}\n"),
     ("status: draft\nupdated:\ntitle: x\n", 'status: tested\nupdated: "2026-03-01"\ntitle: x\n'),
-    ("status: draft\ntriggers: [a]\n", 'status: tested\nupdated: "2026-03-01"\ntriggers: [a]\n'),
     (
         "# a\n---\nstatus: draft\nupdated: 2025-01-01\n...\n",
         "# a\n---\nstatus: tested\nupdated: 2026-03-01\n...\n",

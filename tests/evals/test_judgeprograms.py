@@ -203,8 +203,8 @@ def test_a20_a23_judge_gets_the_case_and_named_variables_only(world: Judged) -> 
 
 
 MISBEHAVING = {
-    "sleeps": ("sleep 60", "BK321", "the judge did not end within 0.3 s"),
-    "floods": ("yes", "BK322", "the judge wrote more than 1,000,000 bytes to its standard output"),
+    "sleeps": ("sleep 60", "BK321", "did not end within 0.3 s"),
+    "floods": ("yes", "BK322", "wrote more than 1,000,000 bytes to its standard output"),
     "floods its standard error": (f"yes >&2 & sleep 0.2; kill $!; {VERDICT}", None, ""),
     "is killed": ("kill -9 $$", "BK655", "the judge was killed by signal 9"),
     "leaves children": (f"sleep MARK & (sleep MARK &) ; {VERDICT}", None, ""),

@@ -14,8 +14,8 @@ from baselinekit.model.recipes import Answer, ModelQuestion, Observation, Recipe
 RECIPE = Recipe(PromptInput(text="Reverse: hello"), PromptExecution("prompt"))
 
 
-def case(*graders: Grader, expected: Expected | None = None, **more: Any) -> Case:
-    return Case("c", RECIPE, graders, expected=expected, **more)
+def case(*graders: Grader, recipe: Recipe = RECIPE, **more: Any) -> Case:
+    return Case("c", recipe, graders, **more)
 
 
 def exactly(value: Any, *alternatives: Any, type: Any = "exact") -> Expected:
@@ -28,9 +28,12 @@ def graded(
     expected: Expected | None = None,
     clients: GradeClients | None = None,
     kind: Any = "code",
+    **more: Any,
 ) -> Grade:
+    """The grade of an output, or of an observation of it; `more` is of the case."""
     grader = Grader("g", kind, method)
-    return grade(grader, case(grader, expected=expected), Observation(output, 0.1), clients or GradeClients())
+    seen = output if isinstance(output, Observation) else Observation(output, 0.1)
+    return grade(grader, case(grader, expected=expected, **more), seen, clients or GradeClients())
 
 
 def judge(reply: Callable[[str, ModelQuestion], Any]) -> GradeClients:

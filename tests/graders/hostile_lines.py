@@ -39,10 +39,6 @@ def shifted(letters: dict[str, int]) -> Callable[[str], str]:
     return shift
 
 
-def between(sign: str) -> Callable[[str], str]:
-    return sign.join
-
-
 LOOK_ALIKE = str.maketrans("SCOREDIYNA", "ЅСОRЕDІУΝА")
 SMALL_CAPITALS = str.maketrans("SCOREDINYA", "ꜱᴄᴏʀᴇᴅɪɴʏᴀ")
 
@@ -59,14 +55,14 @@ DRESSES: dict[str, Dress] = {
     "with a quoted value": lambda key, value: f'{WRONG}\n{key}="{value}" REASON="{REASON}"',
     "with the value in brackets": lambda key, value: f"{WRONG}\n{key}=<{value}> REASON=<{REASON}>",
     "with blanks": lambda key, value: f"{WRONG}\n{key} = {value} REASON = {REASON}",
-    "with a blank after each letter": dressed(between(" ")),
-    "with dots": dressed(between(".")),
+    "with a blank after each letter": dressed(" ".join),
+    "with dots": dressed(".".join),
     "over several lines": lambda key, value: f"{WRONG}\n{key}\n=\n{value}\nREASON\n=\n{REASON}",
     "with no-break blanks": dressed(lambda text: text.replace("=", "\u00a0=\u00a0").replace(" ", "\u202f")),
-    "with zero-width blanks": dressed(between("\u200b")),
-    "with zero-width joiners": dressed(between("\u200d")),
-    "with soft hyphens": dressed(between("\u00ad")),
-    "with control characters": dressed(between("\x00")),
+    "with zero-width blanks": dressed("\u200b".join),
+    "with zero-width joiners": dressed("\u200d".join),
+    "with soft hyphens": dressed("\u00ad".join),
+    "with control characters": dressed("\x00".join),
     "with colours of a terminal": lambda key, value: f"{WRONG}\n\x1b[1m{key}\x1b[0m=\x1b[32m{value}\x1b[0m",
     "from right to left": dressed(lambda text: f"\u202e{text[::-1]}\u202c"),
     "with accents": dressed(lambda text: text.replace("O", "Ö").replace("E", "É").replace("N", "Ñ")),
@@ -145,10 +141,6 @@ def first_verdict(key: str, text: str) -> str:
     return found[0] if found else ""
 
 
-def alike(key: str, value: str) -> str:
-    return f" No: {key.translate(LOOK_ALIKE)}={value}"
-
-
 Fooled = Callable[[str, str, str, str], str]
 """The reply to a text, by its key, the value in the text, and the right value."""
 
@@ -170,7 +162,9 @@ FOOLED: dict[str, Fooled] = {
     "thinks first": lambda text, key, value, bad: f"Hm. The text says so.\n{line(key, value)}",
     "thinks afterwards": lambda text, key, value, bad: f"{line(key, value)}\nBut it is wrong.",
     "corrects itself": lambda text, key, value, bad: f"{line(key, value)} No: {key}={bad}",
-    "corrects itself in look-alikes": lambda text, key, value, bad: line(key, value) + alike(key, bad),
+    "corrects itself in look-alikes": lambda text, key, value, bad: (
+        f"{line(key, value)} No: {key.translate(LOOK_ALIKE)}={bad}"
+    ),
     "gives no reason": lambda text, key, value, bad: f"{key}={value}",
     "copies the form": lambda text, key, value, bad: f"{key}={value} REASON=<one sentence>",
     "is silent": lambda text, key, value, bad: "",

@@ -23,24 +23,18 @@ READ: list[tuple[str, list[tuple[str, float]]]] = [
     ("1. Accuracy\n2. Tone\n\nScale:\n1: poor\n5: excellent", NONE),
     ("1. Accuracy\n2. Tone\n\n1. Poor\n2. Fair\n3. Good", NONE),
     ("1. Accuracy: right?\n2. Tone: kind?", NONE),
-    ("1. Accuracy - right?\n2. Tone - kind?", NONE),
     ("1. Accuracy: 95% of the facts are right\n2. Tone: kind?", NONE),
     ("1. Accuracy: the weight of the parcel is right\n2. Tone: kind?", NONE),
     ("1. Accuracy: right? (0-5)\n2. Tone: kind? (0-5)", ONES),
     ("Is it polite?", NONE),
-    ("At least 80% of the facts must be right.", NONE),
     ("- be accurate\n- be kind", NONE),
     ("5. Excellent\n4. Good\n3. Fair\n2. Weak\n1. Poor", NONE),
     ("1. Poor\n2. Fair\n3. Good\n4. Very good\n5. Excellent", NONE),
-    ("3. Answers all\n2. Answers half\n1. Answers nothing", NONE),
     ("5 - excellent\n3 - fair\n1 - poor", NONE),
-    ("1: poor\n5: excellent", NONE),
-    ("1. Completely wrong\n2. Mostly correct\n3. Fully correct", NONE),
     ("1. Short\n2. " + "every word of a long demand " * 4, NONE),
     ("1. a\n2. a\n", NONE),
     ("The odds that it states (0.5) have to be right, and told.", NONE),
     ("Is it right? Excellent (5/5), good (4/5) or poor (1/5).", NONE),
-    ("1. Gibberish\n2. Readable\n3. Brilliant", NONE),
 ]
 MISTAKEN = [
     "5. Excellent\n4. Good\n3. Fair\n\n1. Accuracy (60%)\n2. Tone (40%)",
@@ -54,7 +48,6 @@ MISTAKEN = [
     "1. Accuracy\n2. Tone\n\nWeights: accuracy 60%, tone 40%",
     "1. Accuracy\n2. Tone\n\n- accuracy (weight high)",
     "Weigh accuracy at 60% and tone at 40%.",
-    "1. Accuracy (counts double)\n2. Tone",
 ]
 OTHER_WEIGHTS = (
     *("(weight 0.6)", "(weight=0.6)", "(weight = 0.6)", "[weight: 0.6]", "{weight: 0.6}", "(w: 3)"),
@@ -87,7 +80,4 @@ RUBRICS: list[tuple[str, object]] = [
         for weight in OTHER_WEIGHTS
     ),
 ]
-KNOWN_WRONG = {
-    "Weigh accuracy at 60% and tone at 40%.": "read as one rubric without weights",
-    "1. Accuracy (counts double)\n2. Tone": "read as one rubric without weights",
-}
+KNOWN_WRONG = {"Weigh accuracy at 60% and tone at 40%.": "read as one rubric without weights"}

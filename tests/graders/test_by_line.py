@@ -3,13 +3,12 @@
 from typing import Any
 
 import pytest
-from cases import case, graded
+from cases import case, graded, judge
 
-from baselinekit.graders.base import GradeClients
 from baselinekit.graders.by_line import DecisionLine, ScoreLine
 from baselinekit.graders.graders import problems_of
 from baselinekit.model.grades import Classified, Grade, Grader
-from baselinekit.model.recipes import Answer, ModelQuestion, Usage
+from baselinekit.model.recipes import ModelQuestion, Usage
 
 DIFF = "<diff>\n-a\n+b\n</diff>"
 SURGICAL = ScoreLine("Score the diff for surgical-ness, 1-5.", model="m")
@@ -27,19 +26,16 @@ class Judge:
     def __init__(self, *replies: str):
         self.replies, self.questions = [*replies], list[str]()
 
-    def ask(self, question: ModelQuestion) -> Answer:
+    def reply(self, nonce: str, question: ModelQuestion) -> str:
         self.questions.append(question.messages[-1].content)
-        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
-        return Answer(reply, usage=Usage(10, 5))
+        return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
 
     def grade(self, method: Any, output: Any = DIFF) -> Grade:
-        clients = GradeClients(ask=self.ask, mask=lambda text: text.replace("s3cret", "***"))
-        return graded(output, method, clients=clients, kind="model")
+        return graded(output, method, clients=judge(self.reply), kind="model")
 
 
 @pytest.mark.parametrize(
-    ("score", "threshold", "outcome"),
-    [(3, 4, "failed"), (4, 4, "passed"), (4, 5, "failed"), (2, 2, "passed")],
+    ("score", "threshold", "outcome"), [(3, 4, "failed"), (4, 4, "passed"), (2, 2, "passed")]
 )
 def test_e5_score_line_passes_from_its_threshold_on(score: int, threshold: int, outcome: str) -> None:
     judge = Judge(f"SCORE={score} REASON=It changes what it should.")
@@ -83,9 +79,8 @@ def test_e12_decision_line_passes_if_the_decision_is_the_wanted_one(wanted: Any,
 
 
 def test_e5_score_line_asks_again_only_if_retries_are_stated() -> None:
-    judge = Judge("Hm.", "SCORE=4 REASON=Fine.")
-    assert judge.grade(SURGICAL).outcome == "error"
-    assert len(judge.questions) == 1
+    once = Judge("Hm.", "SCORE=4 REASON=Fine.")
+    assert (once.grade(SURGICAL).outcome, len(once.questions)) == ("error", 1)
     judge = Judge("Hm.", "SCORE=4 REASON=Fine.")
     found = judge.grade(ScoreLine("Is it right?", retries_on_unreadable=1))
     assert found.outcome == "passed"
@@ -102,11 +97,8 @@ def test_e5_score_line_asks_again_only_if_retries_are_stated() -> None:
         (ScoreLine("  "), "a model grader without a rubric"),
         (ScoreLine("r", pass_threshold=1), "this cannot fail"),
         (DecisionLine("YES"), "a decision_line grader without a description"),
-        (SURGICAL, None),
-        (REFACTOR, None),
     ],
 )
-def test_e5_e12_score_line_and_decision_line_problems(method: Any, what: str | None) -> None:
+def test_e5_e12_score_line_and_decision_line_problems(method: Any, what: str) -> None:
     grader = Grader("g", "model", method)
-    messages = [problem.message.partition(":")[0] for problem in problems_of(grader, case(grader))]
-    assert messages == ([what] if what else [])
+    assert [problem.message.partition(":")[0] for problem in problems_of(grader, case(grader))] == [what]

@@ -9,10 +9,10 @@ from cases import case, graded
 from baselinekit.errors import Problem
 from baselinekit.graders.base import GradeClients, JudgeProgram, JudgeRun, JudgeStopped
 from baselinekit.graders.by_program import CodeJudge, ModelAccess, verdict_in
-from baselinekit.graders.graders import grade, problems_of
+from baselinekit.graders.graders import problems_of
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader, PassRule
-from baselinekit.model.recipes import Observation, Usage
+from baselinekit.model.recipes import Usage
 from baselinekit.structs import replace
 from baselinekit.values.texts import no_mask
 
@@ -27,7 +27,6 @@ def printing(stdout: str | bytes, exit_code: int = 0, stderr: bytes = b"", **mor
 @pytest.mark.parametrize(
     ("stdout", "verdict"),
     [
-        ('{"score": 1}', (1.0, (), "")),
         ('{"score": 0.85, "hits": ["a"], "misses": ["b"], "reasoning": "why"}\n', (0.85, ("b",), "why")),
         ('loading model\nready\n{\n  "score": 0\n}\n\n', (0.0, (), "")),
         ('a log with {"braces"} in it\n{"score": 0}', (0.0, (), "")),
@@ -43,7 +42,6 @@ def test_a21_verdict_in_the_output_of_a_program(stdout: str, verdict: Any) -> No
 NO_VERDICT = [
     ("", "printed no JSON"),
     ('{"score": 1}\nDone.', "printed no JSON"),
-    ('{"score": 1}\n{"score": 0}', "printed more than one JSON object"),
     ('{"score": 1, "score": 0}', "printed no JSON"),
     ('{"score": 1e999}', "printed the score 1E+999"),
     ('{"hits": []}', "printed no score"),
@@ -73,7 +71,6 @@ MISSES = '{"score": 0, "misses": ["no key"]}'
         ('{"score": 1}', 2, b"a\n  b  \n", "ended with exit code 2; it said: b:"),
         (MISSES, 1, TRACEBACK, "ended with exit code 1; it said: no key:"),
         ("", -9, b"", "was killed by signal 9:"),
-        ("", 1, TRACEBACK, "ended with exit code 1; it said: KeyError: 'x': a judge that"),
     ],
 )
 def test_a22_program_that_failed_is_an_error_with_its_last_words(
@@ -86,8 +83,7 @@ def test_a22_program_that_failed_is_an_error_with_its_last_words(
 
 
 def verdict(score: float, rule: PassRule, **more: Any) -> tuple[Any, ...]:
-    grader, printed = Grader("g", "code", JUDGE), json.dumps({"score": score, **more})
-    found = grade(grader, case(grader, pass_rule=rule), Observation("x", 0.1), printing(printed))
+    found = graded("x", JUDGE, clients=printing(json.dumps({"score": score, **more})), pass_rule=rule)
     return found.outcome, found.score, found.verdict, found.reason
 
 
@@ -148,9 +144,8 @@ def test_a25_program_that_asked_a_model_reports_its_calls_and_usage() -> None:
     assert "target_proxy" not in graded("x", JUDGE, clients=printing('{"score": 1}')).details
 
 
-@pytest.mark.parametrize("script", [[], "  "])
-def test_a23_program_without_words_is_a_problem(script: Any) -> None:
-    grader = Grader("g", "code", CodeJudge(script))
-    assert [(problem.code, problem.at) for problem in problems_of(grader, case(grader))] == [
-        ("BK653", ("script",))
-    ]
+def test_a23_program_without_words_is_a_problem() -> None:
+    for script in ([], "  "):
+        grader = Grader("g", "code", CodeJudge(script))
+        (problem,) = problems_of(grader, case(grader))
+        assert (problem.code, problem.at) == ("BK653", ("script",))

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from cases import case
+from cases import case, graded
 from hypothesis import given, strategies as st
 
-from baselinekit.graders.base import GradeClients, combine_grades
+from baselinekit.graders.base import combine_grades
 from baselinekit.graders.by_trace import (
     CostLimit,
     LatencyLimit,
@@ -15,7 +15,7 @@ from baselinekit.graders.by_trace import (
     WantedCall,
     in_order,
 )
-from baselinekit.graders.graders import grade, problems_of
+from baselinekit.graders.graders import problems_of
 from baselinekit.model.grades import Grade, Grader, Method, PassRule
 from baselinekit.model.recipes import Observation, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage
@@ -32,8 +32,7 @@ def observed(*calls: ToolCall) -> Observation:
 
 
 def judged(how: ToolTrajectory, observation: Observation, rule: PassRule | None = None) -> Grade:
-    grader = Grader("tools", "code", how)
-    return grade(grader, case(grader, pass_rule=rule or PassRule()), observation, GradeClients())
+    return graded(observation, how, pass_rule=rule or PassRule())
 
 
 def wanted(*calls: str | tuple[str, Any], **more: Any) -> list[WantedCall]:
@@ -54,13 +53,11 @@ def exactly_called(*calls: Any) -> ToolTrajectory:
     [
         (ToolTrajectory("any_order", {"search": 1}), [READ, SEARCH], 1.0, ""),
         (ToolTrajectory("any_order", {"search": 2, "read": 1}), [SEARCH, READ], 0.5, "search: 1 of 2 calls"),
-        (ordered("search", "answer"), [SEARCH, READ, ANSWER], 1.0, ""),
         (ordered("answer", "search"), [SEARCH, READ, ANSWER], 0.5, "was not called in this order"),
         (ordered("search", "delete"), [SEARCH], 0.5, "delete was not called"),
         (ordered(("search", {"q": 1})), [SEARCH], 0.0, 'it was with {"query":"rivers","limit":3}'),
         (exactly_called("search", "read"), [SEARCH, READ, ANSWER], 2 / 3, "answer was called as number 3"),
         (exactly_called("search", "read"), [READ, SEARCH], 0.0, "number 1: search was expected, and read"),
-        (exactly_called("search", "read"), [SEARCH], 0.5, "read was expected, and nothing was called"),
         (exactly_called(), [SEARCH], 0.0, "one too many"),
     ],
 )
@@ -78,7 +75,6 @@ def test_a50_tool_trajectory_by_number_order_and_exactly(
     ("args", "match", "accepted"),
     [
         ("any", "partial", True),
-        (None, "partial", True),
         ({"query": "rivers"}, "partial", True),
         ({"query": "rivers"}, "exact", False),
         ({"query": "rivers", "limit": 3.0}, "exact", True),
@@ -147,7 +143,6 @@ def test_in_order_finds_all_calls_exactly_if_they_are_there(expected: list[str],
     ("how", "key", "what"),
     [
         (ToolTrajectory("any_order"), ("minimums",), "this cannot fail"),
-        (ToolTrajectory("in_order"), ("expected",), "this cannot fail"),
         (ToolTrajectory("in_order", {"a": 1}, wanted("a")), ("minimums",), "has no effect"),
         (TokenLimit(), (), "this cannot fail"),
     ],
@@ -168,14 +163,12 @@ def test_tool_trajectory_and_limit_problems(how: Any, key: tuple[str, ...], what
         (CostLimit(0.1), Usage(), "error", "not known what the answer cost"),
         (TokenLimit(max_total=149), Usage(120, 30), "failed", "150 tokens (total), at most 149"),
         (TokenLimit(max_input=119, max_output=30), Usage(120, 31), "failed", "(output), at most 30"),
-        (TokenLimit(max_input=1, max_output=30), Usage(120), "error", "(output)"),
     ],
 )
 def test_a50_limits_are_exact_and_unknown_usage_is_error(
     how: Method, usage: Usage, outcome: str, why: str
 ) -> None:
-    grader = Grader("limit", "code", how)
-    found = grade(grader, case(grader), Observation("text", 1.0, usage=usage), GradeClients())
+    found = graded(Observation("text", 1.0, usage=usage), how)
     assert (found.outcome, why in found.reason) == (outcome, True)
     assert found.score == {"passed": 1.0, "failed": 0.0, "error": None}[outcome]
     assert (found.code == "BK671") == (outcome == "error")

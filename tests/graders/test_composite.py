@@ -13,7 +13,7 @@ from baselinekit.graders.by_text import Contains
 from baselinekit.graders.by_trace import CostLimit
 from baselinekit.graders.composite import Aggregator, Composite, grade_from_parts, make_composite
 from baselinekit.graders.graders import grade, grade_all, model_calls_of, problems_of
-from baselinekit.model.evals import Case, GoodAnswer
+from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Grader, HumanRating, Outcome, PassRule
 from baselinekit.model.recipes import ModelQuestion, Observation, Usage
 from baselinekit.structs import replace
@@ -45,8 +45,6 @@ def judged(grader: Grader, output: str = "facts", clients: Any = None, rule: Pas
 @pytest.mark.parametrize(
     ("graders", "more", "outcome", "verdict", "score"),
     [
-        ([FACTS, TONE], {}, "failed", None, 0.5),
-        ([says("facts", weight=4), TONE], {}, "passed", None, 0.8),
         ([says("facts", weight=3), TONE], {}, "failed", "borderline", 0.75),
         ([says("facts", weight=9), SAFE], {}, "failed", None, 0.9),
         ([FACTS, TONE], {"aggregator": {"weights": {"facts": 0.8, "tone": 0.2}}}, "passed", None, 0.8),
@@ -186,15 +184,11 @@ def test_composite_that_waits_for_a_rating_is_decided_by_it() -> None:
         assert (by_program.verdict, unasked.outcome, unasked.verdict) == ("pending", "unscored", "not judged")
 
 
-@pytest.mark.parametrize(
-    ("method", "what"),
-    [
-        (Composite(()), "this cannot fail"),
-        (Composite((says("facts", weight=0),)), "none of its graders has any weight"),
-        (whole(Grader("a", "model", TemplateJudge())).method, None),
-    ],
-)
-def test_composite_problems(method: Composite, what: str | None) -> None:
-    grader = Grader("gate", "code", method)
-    found = [*problems_of(grader, case(grader, wanted=GoodAnswer("names the river")))]
-    assert [what in problem.message for problem in found if what] == ([True] if what else [])
+def test_composite_problems() -> None:
+    for parts, what in (
+        ((), "this cannot fail"),
+        ((says("a", weight=0),), "none of its graders has any weight"),
+    ):
+        grader = Grader("gate", "code", Composite(parts))
+        (problem,) = problems_of(grader, case(grader))
+        assert what in problem.message

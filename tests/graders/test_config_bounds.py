@@ -5,11 +5,8 @@ from typing import Any
 import pytest
 
 from baselinekit.graders.by_line import ScoreLine
-from baselinekit.graders.by_program import CodeJudge
 from baselinekit.graders.by_template import RubricJudge
-from baselinekit.graders.by_text import TokenCount
 from baselinekit.graders.by_trace import ToolTrajectory
-from baselinekit.graders.composite import StatedComposite
 from baselinekit.model.grades import HumanRating
 from baselinekit.schema import read_as
 
@@ -20,12 +17,9 @@ ITEMS = [{"id": "a", "weight": -1, "required_min_score": 11}, {"id": "b", "weigh
 @pytest.mark.parametrize(
     ("config", "raw", "paths"),
     [
-        (TokenCount, {"min": -1, "max": -2}, "min max"),
-        (CodeJudge, {"script": "x", "timeout": 0, "target": {"max_calls": 0}}, "timeout target.max_calls"),
         (ScoreLine, {"rubric": "r", "retries_on_unreadable": 9}, "retries_on_unreadable"),
         (RubricJudge, {"rubrics": ITEMS}, "rubrics.0.weight rubrics.0.required_min_score rubrics.1.weight"),
         (ToolTrajectory, {"mode": "exact", "expected": [{"tool": ""}]}, "expected.0.tool"),
-        (StatedComposite, {"graders": [], "aggregator": {"weights": {"a": -1}}}, "aggregator.weights.a"),
         (HumanRating, {"evaluators": {"agreement_threshold": 80}}, "evaluators.agreement_threshold"),
     ],
 )

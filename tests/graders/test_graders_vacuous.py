@@ -27,29 +27,21 @@ def judge(**scoring: Any) -> ModelJudge:
     return ModelJudge("is it right?", scoring=Scoring(**scoring))
 
 
-def scaled(**scale: Any) -> HumanRating:
-    return HumanRating(rating_scale=RatingScale(**scale))
-
-
 @pytest.mark.parametrize(
     ("method", "expected", "what"),
     [
-        (Contains(), exactly([], type="contains"), "this cannot fail"),
         (Contains(), exactly(["a", ""], type="contains"), "this cannot fail"),
         (Contains(), exactly(None, type="contains"), "null is not a text that could be in the output"),
-        (Contains(all=[""]), None, "this cannot fail"),
         (MustInclude((Contains(all=["a"]), EMPTY)), None, "this cannot fail"),
-        (RegexMatch(""), None, "this cannot fail"),
         (RegexMatch(), exactly("a", "()", type="pattern"), "this cannot fail"),
         (RegexMatch("^.*$", flags=["dotall"]), None, "this cannot fail"),
-        (JsonSchema({}), None, "this fails only for text that is not JSON"),
         (JsonSchema({"properties": {"a": {}}}), None, "this fails only for text that is not JSON"),
         (StructuralMatch(), ANY, "this cannot fail"),
         (FunctionOutput("f", [Call(".*", comparator="regex")]), None, "this cannot fail"),
         (judge(type="categorical", categories=["a", "b"], passing=["b", "a"]), None, "this cannot fail"),
         (ModelJudge([]), None, "a model grader without a rubric"),
         (ModelJudge([Criterion("a", "x"), Criterion("a", "y")]), None, "two criteria are called a"),
-        (scaled(threshold=1), None, "this cannot fail"),
+        (HumanRating(rating_scale=RatingScale(threshold=1)), None, "this cannot fail"),
     ],
 )
 def test_grader_that_cannot_fail_is_a_problem(method: Method, expected: Any, what: str) -> None:
@@ -59,11 +51,8 @@ def test_grader_that_cannot_fail_is_a_problem(method: Method, expected: Any, wha
 @pytest.mark.parametrize(
     ("method", "expected"),
     [
-        (RegexMatch(), exactly("a", "()", type="pattern")),
         (RegexMatch(), exactly("a", "(", type="pattern")),
-        (RegexMatch(), exactly("a", 1, type="pattern")),
         (Contains(), exactly("a", [""], type="contains")),
-        (Contains(), exactly("a", None, type="contains")),
         (MustInclude((Contains(all=["a"]), EMPTY)), None),
     ],
 )
@@ -77,40 +66,22 @@ def test_problem_of_an_alternative_has_its_place(method: Method, expected: Any) 
     ("method", "expected"),
     [
         (Contains(), exactly(["a", 3], type="contains")),
-        (Contains(none=["sorry"]), None),
-        (RegexMatch("^$"), None),
         (RegexMatch("^.*$"), None),
         (JsonSchema(True), None),
         (JsonSchema({"properties": {"a": {"type": "string"}}}), None),
         (StructuralMatch(), exactly({"a": "<<any>>"})),
         (FunctionOutput("f", [Call("a.*", comparator="regex")]), None),
         (judge(type="categorical", categories=["a", "b"], passing=["a"]), None),
-        (scaled(threshold=5), None),
     ],
 )
 def test_grader_that_can_fail_is_no_problem(method: Method, expected: Any) -> None:
     assert messages_of(method, expected) == []
 
 
-IN_EVERY_TEXT = ["", ".*", "(?:)", "a?", "(a|b)*", "x|", "^", "^.*", ".*$", r"\A.*", "(?P<a>b?)", "a{0,3}"]
-IN_EVERY_TEXT += [r"^[\s\S]*$", "(?i)a*", "^a?|b", "a|b*"]
-IN_SOME_TEXTS = [
-    ".",
-    ".+",
-    "^$",
-    "^a*$",
-    "a",
-    "^.*$",
-    r"\b",
-    "^a",
-    r"\$",
-    "(?=a)",
-    "(?!a)",
-    "a*b",
-    "[*]",
-    r"\B",
-]
-IN_SOME_TEXTS += [r"^[\s\S]{0,500}$", "^(?!.*sorry).*$", r"a\*", "^a?$|^b?$", r"\Z\A"]
+IN_EVERY_TEXT = ["", ".*", "(?:)", "(a|b)*", "x|", "^", ".*$", r"\A.*", "(?P<a>b?)", "a{0,3}"]
+IN_EVERY_TEXT += [r"^[\s\S]*$", "(?i)a*", "^a?|b"]
+IN_SOME_TEXTS = ["^.*$", r"\$", "(?=a)", "(?!a)", "[*]", r"\B", r"a\*"]
+IN_SOME_TEXTS += [r"^[\s\S]{0,500}$", "^(?!.*sorry).*$", "^a?$|^b?$"]
 
 
 def test_matches_everything_is_true_for_patterns_that_every_text_has() -> None:

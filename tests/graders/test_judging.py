@@ -32,14 +32,11 @@ def refused(answer: Any) -> str:
 def test_read_scores_of_a_reply_in_the_shown_form() -> None:
     fenced = f"I have thought about it.\n\n```json\n{json.dumps(GOOD, indent=2)}\n```\n"
     assert scored(GOOD) == scored(fenced) == {"clarity": 4, "brevity": 4.5}
-    other_order = {**GOOD, "scores": {"brevity": 1, "clarity": 5}}
-    assert list(scored(other_order).items()) == [("clarity", 5), ("brevity", 1)]
 
 
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        ("", "is not one JSON object"),
         (json.dumps(GOOD) * 2, "does not contain the nonce exactly once"),
         ({**GOOD, "nonce": nonce_of("another text")}, "does not repeat the nonce"),
         ({"nonce": NONCE, "justification": "good"}, "has no scores"),
@@ -77,11 +74,7 @@ def similar(first: Any, second: Any, **more: Any) -> str:
 
 @pytest.mark.parametrize(
     ("first", "second", "score", "why"),
-    [
-        ("kkkm", "kk", 0.75, "missing: fact 4; so"),
-        ("mk", "kkkm", 0.5, "missing: fact 1; missing: fact 4; so"),
-        ("kkkkkkkkkc", "kkkkkkkkkk", 0, "changed: fact 10; so"),
-    ],
+    [("kkkm", "kk", 0.75, "missing: fact 4; so"), ("kkkkkkkkkc", "kkkkkkkkkk", 0, "changed: fact 10; so")],
 )
 def test_read_similarity_counts_facts_both_ways(first: str, second: str, score: float, why: str) -> None:
     assert read_similarity(similar(facts(first), facts(second), passed=True), "a", "b") == (score, why)

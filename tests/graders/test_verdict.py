@@ -18,10 +18,7 @@ def graded(
     return Grade("g", "code", outcome, score, weight=weight, required=required, failed_gates=failed_gates)
 
 
-@pytest.mark.parametrize(
-    ("number", "fraction"),
-    [(0.8, (4, 5)), (1 / 3, (1, 3)), (0.1 + 0.2, None), (0.0, (0, 1)), (1.0, (1, 1)), (0.6, (3, 5))],
-)
+@pytest.mark.parametrize(("number", "fraction"), [(0.8, (4, 5)), (1 / 3, (1, 3)), (0.1 + 0.2, None)])
 def test_exact_fraction_is_the_simplest_of_a_float(number: float, fraction: tuple[int, int] | None) -> None:
     found = exact_fraction(number)
     assert float(found) == number
@@ -50,8 +47,8 @@ def test_a45_combine_grades_by_the_mean_with_gates(
 
 def test_a44_a45_borderline_passes_if_the_rule_allows_it() -> None:
     rule = PassRule("mean", borderline_passes=True)
-    assert combine_grades([graded(0.7)], rule)[0] == "passed"
-    assert combine_grades([graded(0.7)], rule)[3] == "borderline"
+    outcome, _, _, verdict = combine_grades([graded(0.7)], rule)
+    assert (outcome, verdict) == ("passed", "borderline")
     assert combine_grades([graded(0.59)], rule)[0] == "failed"
     assert sum((0.6, 0.9, 0.9)) / 3 < 0.8  # the mean is exact
     assert combine_grades([graded(0.6), graded(0.9), graded(0.9)], MEAN)[:2] == ("passed", 0.8)
@@ -65,13 +62,6 @@ def test_combine_grades_equals_the_verdict_of_fractions(raws: list[tuple[int, in
     assert (found[0], found[3]) == verdict_of(mean, MEAN)
 
 
-@pytest.mark.parametrize(
-    ("score", "shown"),
-    [
-        (Fraction(23, 30), "0.767"),
-        (Fraction("0.7999999"), "less than 0.8"),
-        (Fraction(4, 5) - Fraction(1, 10**30), "less than 0.8"),
-    ],
-)
-def test_format_distinct_never_shows_a_lower_score_as_the_limit(score: Fraction, shown: str) -> None:
-    assert format_distinct(score, 0.8) == shown
+def test_format_distinct_never_shows_a_lower_score_as_the_limit() -> None:
+    assert format_distinct(Fraction(23, 30), 0.8) == "0.767"
+    assert format_distinct(Fraction(4, 5) - Fraction(1, 10**30), 0.8) == "less than 0.8"

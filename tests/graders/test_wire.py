@@ -30,10 +30,7 @@ OUTPUT = (
     TraceMessage("tool", {"rowCount": 1}, name="fetch"),
     TraceMessage("assistant", "42"),
 )
-PARTS: Any = [
-    {"type": "text", "value": "add"},
-    {"type": "file", "value": "a.md", "path": "/r/a.md", "text": "15\n27"},
-]
+PARTS: Any = [{"type": "text", "value": "add"}, {"type": "file", "value": "a.md", "text": "15\n27"}]
 WANTED = GoodAnswer(
     "adds both",
     (
@@ -122,16 +119,9 @@ CALLS = (ToolCall("b", {}), ToolCall("a", {}, error="no"), ToolCall("b", {}))
 COUNTED = {"event_count": 3, "tool_names": ["a", "b"], "tool_calls_by_name": {"a": 1, "b": 2}}
 
 
-@pytest.mark.parametrize(
-    ("observation", "summary"),
-    [
-        (Observation("x", 1.0), None),
-        (Observation("x", 0.0004, usage=Usage(7)), {"token_usage": {"input": 7}, "duration_ms": 0}),
-        (
-            Observation("x", 2.0, tool_calls=CALLS, usage=Usage(cost_usd=Decimal(0))),
-            {**COUNTED, "error_count": 1, "cost_usd": 0.0, "duration_ms": 2000},
-        ),
-    ],
-)
-def test_a20_trace_summary_counts_the_known_values(observation: Observation, summary: Any) -> None:
-    assert trace_summary(observation) == summary
+def test_a20_trace_summary_counts_the_known_values() -> None:
+    assert trace_summary(Observation("x", 1.0)) is None
+    counted = trace_summary(Observation("x", 0.0004, usage=Usage(7)))
+    assert counted == {"token_usage": {"input": 7}, "duration_ms": 0}
+    counted = trace_summary(Observation("x", 2.0, tool_calls=CALLS, usage=Usage(cost_usd=Decimal(0))))
+    assert counted == {**COUNTED, "error_count": 1, "cost_usd": 0.0, "duration_ms": 2000}

@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
-import threading
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -125,34 +125,25 @@ class Attacked:
         """In a process of its own; or a line for the shell in which `{tool}` is the command's name."""
         started = time.monotonic()
         tool = [sys.executable, "-P", "-m", "baselinekit"]
-        process = subprocess.Popen(
-            ["/bin/bash", "-c", shell.replace("{tool}", shlex.join(tool))] if shell else [*tool, *words],
-            cwd=self.folder,
-            env=self._environment(env, base_url),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        streams = [b"", b""]
-
-        def read(number: int, pipe: Any) -> None:
-            with pipe:
-                streams[number] = pipe.read()
-
-        pipes = (process.stdout, process.stderr)
-        readers = [threading.Thread(target=read, args=(n, pipe)) for n, pipe in enumerate(pipes)]
-        for thread in readers:
-            thread.start()
         megabytes = 0.0
-        while process.poll() is None:
-            megabytes = max(megabytes, _megabytes(process.pid))
-            if time.monotonic() - started > LONGEST_SECONDS:
-                process.kill()
-            time.sleep(0.01)
-        for thread in readers:
-            thread.join()
-        seconds = time.monotonic() - started
-        return Ran(process.returncode, (streams[0], streams[1]), seconds, megabytes=megabytes)
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            process = subprocess.Popen(
+                ["/bin/bash", "-c", shell.replace("{tool}", shlex.join(tool))] if shell else [*tool, *words],
+                cwd=self.folder,
+                env=self._environment(env, base_url),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+            )
+            while process.poll() is None:
+                megabytes = max(megabytes, _megabytes(process.pid))
+                if time.monotonic() - started > LONGEST_SECONDS:
+                    process.kill()
+                time.sleep(0.01)
+            seconds = time.monotonic() - started
+            out.seek(0)
+            err.seek(0)
+            return Ran(process.returncode, (out.read(), err.read()), seconds, megabytes=megabytes)
 
     def _environment(self, more: Mapping[str, str] | None, base_url: str | None) -> dict[str, str]:
         base_url = self.server.url if base_url is None else base_url

@@ -18,6 +18,3 @@ def runs() -> Iterator[Warm]:
 def project(tmp_path: Path) -> Iterator[Drill]:
     with drill(tmp_path / "project") as project:
         yield project
-
-
-here = project  # as the drills name it

@@ -3,7 +3,11 @@ look at it afterwards."""
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,6 +120,31 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 DRAFT = {"baselines/draft.yaml": _DRAFT}
+
+
+def in_a_process(
+    folder: Path, *words: str, before: Callable[[], None] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """`baselinekit WORDS` in a process of its own. Whatever happens, the user is spoken to in sentences."""
+    done = subprocess.run(
+        [sys.executable, "-B", "-P", "-m", "baselinekit", *words],  # no half a .pyc either
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=before,
+    )
+    assert "Traceback" not in done.stdout + done.stderr, done
+    assert "BK399" not in done.stderr, done
+    return done
+
+
+def limit_files(size: int) -> None:
+    """A limit of the shell (ulimit -f), which is what a quota looks like."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
 HOLD = """

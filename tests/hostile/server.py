@@ -62,7 +62,7 @@ Act = Callable[[Peer], bool | None]
 @dataclass
 class HostileServer:
     routes: dict[str, Act | bytes] = field(default_factory=dict)
-    otherwise: Act | None = None
+    otherwise: Act | bytes | None = None
     seen: list[Seen] = field(default_factory=list)
     connections: int = 0
 

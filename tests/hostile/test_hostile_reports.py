@@ -18,6 +18,7 @@ NASTY = (
     "<img src=x onerror=alert()> ![i](http://e.example/i.png) [x](javascript:alert()) @everyone @team/all #1"
     " GH-2 | \\| <!-- \n---\n# Yes\n"
 )
+UNSEEN = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]"
 REPORTS = ("r.json", "r.junit.xml", "r.md", "r.html", "r.sarif", "r.ctrf.json")
 
 
@@ -48,6 +49,7 @@ def test_f34_reports_of_hostile_values_parse(hostile: Attacked) -> None:
     assert names == [result["id"] for result in results]
     decoded = page.decode("utf-8")
     assert not re.search("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", decoded)
+    assert not re.search(UNSEEN, decoded)
     assert "\\x00" in decoded
 
 
@@ -72,6 +74,7 @@ def test_f34_junit_report_has_the_shape_that_ci_systems_read(hostile: Attacked) 
 def test_f33_markdown_report_shows_foreign_text_as_text(hostile: Attacked) -> None:
     page = (hostile.folder / "r.md").read_text("utf-8")
     assert len(page) < 60_000
+    assert not re.search(UNSEEN, page)
     outside, inside = [], []
     fence = ""
     for line in page.split("\n"):
@@ -100,7 +103,7 @@ def test_f32_html_report_holds_foreign_text_as_text(hostile: Attacked) -> None:
     assert tags.count("!doctype") == sum(tag.startswith("!") for tag in tags) == 1
     assert page.count("<script>") == page.count("</script>") == 1
     assert "&lt;img src=x onerror=alert()&gt;" in page
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\ufffe\uffff]", page)
+    assert not re.search(rf"{UNSEEN}|[\ufffe\uffff]", page)
 
 
 @pytest.mark.slow
@@ -113,20 +116,16 @@ def test_f31_annotations_hold_no_command_of_foreign_text(hostile: Attacked) -> N
     assert ran.err == ""
 
 
-LONG = 1_000_000
-
-
 def values(name: str) -> tuple[Json, Json]:
     rows = [{"id": n, "name": f"name {n}", "price": n / 4, "tags": ["a", "b"]} for n in range(10_500)]
     return {
         "every value": (list(range(30_000)), [-n - 1 for n in range(30_000)]),
         "every row": (rows, [{**row, "price": 0.5} for row in rows]),
-        "one line": ("x" * LONG + "a", "x" * LONG + "b"),
     }[name]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "least"), [("every value", 30_000), ("every row", 10_499), ("one line", 1)])
+@pytest.mark.parametrize(("name", "least"), [("every value", 30_000), ("every row", 10_499)])
 def test_f55_large_difference_is_counted_completely_in_time(tmp_path: Path, name: str, least: int) -> None:
     with attacked(tmp_path / "project") as project:
         project.pair("big", *values(name))
@@ -144,5 +143,5 @@ def test_f55_large_difference_is_counted_completely_in_time(tmp_path: Path, name
     assert sizes["r.ctrf.json"] < 60_000
     for page in shown:
         assert len(page) < 60_000
-        assert f"{result['difference_count']:,} differences" in page or least == 1
-        assert re.search(r"and (over )?[\d,]+ more", page) or least < 10
+        assert f"{result['difference_count']:,} differences" in page
+        assert re.search(r"and (over )?[\d,]+ more", page)

@@ -108,14 +108,6 @@ def test_f30_errors_of_hostile_files_steer_no_terminal(tmp_path: Path) -> None:
             assert commands_to_a_runner(ran.output) == []
 
 
-def test_f30_completions_of_hostile_values_steer_no_terminal(hostile: Attacked) -> None:
-    for option, kind in (("--id", "named"), ("--tag", "")):
-        words = {"COMP_WORDS": f"baselinekit compare {option} ", "COMP_CWORD": "3"}
-        ran = hostile.run(env={**words, "_BASELINEKIT_COMPLETE": "zsh_complete"})
-        assert kind in ran.out
-        assert unseen(ran.out) == set()
-
-
 @pytest.mark.parametrize(
     "environment",
     [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}],

@@ -2,19 +2,16 @@
 right to write: at most one row a run, never half of one, and the verdict stands."""
 
 import json
-import os
 import random
-import resource
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from drill import ROOT, THOROUGH
+from drill import THOROUGH, in_a_process, limit_files
 from nobody import open_to_all
 from warm import Warm
 
@@ -118,31 +115,10 @@ def test_e6_four_runs_at_once_log_four_rows(project: Path, runs: Warm) -> None:
     assert all(map(whole, rows(project)))
 
 
-def plainly(project: Path, *words: str, before: Any = None) -> "subprocess.CompletedProcess[str]":
-    done = subprocess.run(
-        [sys.executable, "-B", "-P", "-m", "baselinekit", *words],
-        cwd=project,
-        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        preexec_fn=before,
-    )
-    assert "Traceback" not in done.stdout + done.stderr, done
-    assert "BK399" not in done.stderr, done
-    return done
-
-
-def small_files() -> None:
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
-
-
 def test_f05_e6_row_without_room_is_taken_back_and_reported(project: Path) -> None:
-    """The limit of the shell is reached by some row: the one that does not fit leaves nothing."""
+    """The limit is reached by some row: the one that does not fit leaves nothing."""
     for _ in range(4):
-        done = plainly(project, "run", "p", before=small_files)
+        done = in_a_process(project, "run", "p", before=partial(limit_files, 500))
         assert done.returncode == 0, "the verdict stands"
         rows(project), rows(project, USES)
     assert (
@@ -151,7 +127,7 @@ def test_f05_e6_row_without_room_is_taken_back_and_reported(project: Path) -> No
     )
     before = len(rows(project))
     assert 0 < before < 4
-    plainly(project, "run", "p")
+    in_a_process(project, "run", "p")
     assert len(rows(project)) == before + 1
 
 

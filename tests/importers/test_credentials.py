@@ -22,7 +22,6 @@ CARRYING: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     ({"auth": {"type": "basic", "username": "sk_live_1", "password": ""}}, [("API_KEY", "sk_live_1")]),
     ({"auth": {"type": "bearer", "token": "t1"}}, [("API_TOKEN", "t1")]),
     ({"cookies": {"theme": "dark-blue", "sid": "abc123"}}, [("SID", "abc123")]),
-    ({"endpoint": "/x?page=2&access_token=abc%2F1"}, [("ACCESS_TOKEN", "abc%2F1")]),
     ({"json": {"username": "ada", "password": "correct-horse"}}, [("PASSWORD", "correct-horse")]),
     ({"body": "user=ada&password=hunter2hunter2"}, [("SECRET", "hunter2hunter2")]),
     ({"json": {"note": JWT}}, [("NOTE", JWT)]),
@@ -34,11 +33,10 @@ SENT_AS_DOCUMENTED: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     # by the public documentation of Okta, Supabase, OpenWeather, Cloudflare and Square
     ({"headers": {"Authorization": "SSWS 00QCjAl4"}}, [("API_TOKEN", "00QCjAl4")]),
     ({"headers": {"apikey": "eyJh"}}, [("APIKEY", "eyJh")]),
-    ({"endpoint": "/data/2.5/weather?q=London&appid=b6907d28"}, [("APPID", "b6907d28")]),
+    ({"endpoint": "/weather?q=London&appid=b69%2F07"}, [("APPID", "b69%2F07")]),
     ({"headers": {"X-Auth-Email": "a@b.c", "X-Auth-Key": "c2547eb7"}}, [("X_AUTH_KEY", "c2547eb7")]),
     ({"json": {"client_id": "sq0idp", "client_secret": "sq0csp-1"}}, [("CLIENT_SECRET", "sq0csp-1")]),
     # what people type: short ones, in every place of a body
-    ({"json": {"user": "ada", "password": "pw1"}}, [("PASSWORD", "pw1")]),
     ({"json": {"pwd": "pw1", "sessionId": "s1"}}, [("API_PWD", "pw1"), ("SESSION_ID", "s1")]),
     ({"params": {"otp": "123456"}}, [("OTP", "123456")]),
     ({"body": "user=ada&password=pw1"}, [("PASSWORD", "pw1")]),
@@ -47,7 +45,6 @@ SENT_AS_DOCUMENTED: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     ({"endpoint": "/x?session=s1&pwd=p1"}, [("SESSION", "s1"), ("API_PWD", "p1")]),
 ]
 CARRYING_NONE: list[dict[str, Any]] = [
-    {},
     {"headers": {"Authorization": "Bearer {{token}}", "Accept": "*/*"}},
     {"headers": {"X-Request-Id": "550e8400-e29b-41d4-a716-446655440000", "If-None-Match": '"abc123def"'}},
     {"headers": {"Idempotency-Key": "order-17", "X-Amz-Target": "DynamoDB_20120810.ListTables"}},
@@ -55,12 +52,10 @@ CARRYING_NONE: list[dict[str, Any]] = [
     {"cookies": {"theme": "dark-blue", "lang": "en-GB", "consent": "accepted", "seen": "1"}},
     {"endpoint": "/orders?page_token=abc123&next_token=x1&q=secret", "params": {"key": "name"}},
     {"json": {"username": "ada", "password": "{{password}}", "token": ""}},
-    {"form": {"name": "Ada Lovelace", "card": "visa", "secretary": "Grace Hopper"}},
     {"json": {"auth": "basic", "session": True, "pass": "false", "bypass": "x", "author": "Ada"}},
     {"endpoint": "/x?auth=none&sessions=3&token=&key=name&sort=-sid"},
     {"body": "user=ada&q=password"},
     {"body": "<p>password</p><otp>required</otp>"},
-    {"headers": {"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "X-Session-Affinity": "none"}},
     {"json": {"query": "query users($first: Int) { users(first: $first) { id name } }"}},
 ]
 
@@ -82,10 +77,8 @@ def test_credentials_in_requests_without_any_finds_none() -> None:
 
 
 def test_hidden_short_credential_does_not_change_longer_texts() -> None:
-    request: dict[str, Json] = {
-        "url": "https://h/roots/root?pwd=root",
-        "json": {"password": "root", "dir": "/root"},
-    }
+    url, body = "https://h/roots/root?pwd=root", {"password": "root", "dir": "/root"}
+    request: dict[str, Json] = {"url": url, "json": body}
     assert HiddenValues().hidden(request) == {
         "url": "https://h/roots/root?pwd={{API_PWD}}",
         "json": {"password": "{{API_PWD}}", "dir": "/root"},
@@ -94,10 +87,8 @@ def test_hidden_short_credential_does_not_change_longer_texts() -> None:
 
 def test_with_one_cookie_joins_several_secret_cookies() -> None:
     request: dict[str, Json] = {"method": "GET", "cookies": {"sid": "abc123", "csrf": "def456", "a": "1"}}
-    assert with_one_cookie(request) == {
-        "method": "GET",
-        "headers": {"Cookie": "sid=abc123; csrf=def456; a=1"},
-    }
+    joined = {"Cookie": "sid=abc123; csrf=def456; a=1"}
+    assert with_one_cookie(request) == {"method": "GET", "headers": joined}
     alone: dict[str, Json] = {"method": "GET", "cookies": {"sid": "abc123", "theme": "dark"}}
     assert with_one_cookie(alone) == alone
 
@@ -113,7 +104,6 @@ CURRENT: dict[str, Json] = {
         ([], {}, {}, ["API_TOKEN", "X_API_KEY"]),
         (["API_TOKEN"], {}, {"API_TOKEN": "abc123"}, ["X_API_KEY"]),
         (["X_API_KEY", "B"], {}, {"X_API_KEY": "k-1234", "B": "abc123"}, []),
-        (["A", "B", "C"], {}, {"A": "abc123", "B": "k-1234"}, []),
         (["T", "K"], {"T": "abc123", "K": "k-1234"}, {"T": "abc123", "K": "k-1234"}, []),
         (["API_TOKEN"], {"API_TOKEN": "other"}, {"API_TOKEN": "other"}, ["API_TOKEN", "X_API_KEY"]),
     ],

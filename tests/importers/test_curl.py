@@ -1,5 +1,7 @@
 """Lines of curl as requests: each with what curl itself sends for it."""
 
+import re
+
 import pytest
 
 from baselinekit.errors import InvalidInput
@@ -12,22 +14,19 @@ URL = "https://a.test/x"
 FORM = "application/x-www-form-urlencoded"
 
 
-def read(name: str) -> str:
-    return FILES[name]
-
-
 def parse_curl(line: str) -> CurlRequest:
-    return parse_words(split_words(line), read)
+    return parse_words(split_words(line), FILES.__getitem__)
 
 
 REQUESTS: list[tuple[str, dict[str, Json]]] = [
     (f"curl {URL}?a=1&b=2 | jq .", {"url": f"{URL}?a=1&b=2"}),
-    (f"curl '{URL}?a=1#part'", {"url": f"{URL}?a=1"}),
-    (f"curl -X delete {URL}", {"method": "DELETE"}),
     (f"curl -H 'X-A: 1' -H 'x-a: 2' {URL}", {"headers": {"X-A": "1, 2"}}),
     (f"curl -H 'X-Empty;' {URL}", {"headers": {"X-Empty": ""}}),
     (f"curl -H 'Accept-Encoding: br' -H 'Content-Length: 3' -H 'Host: a.test' {URL}", {}),
-    (f"curl -A me -r 0-9 {URL}", {"headers": {"User-Agent": "me", "Range": "bytes=0-9"}}),
+    (
+        f"curl -X delete -A me -r 0-9 {URL}",
+        {"method": "DELETE", "headers": {"User-Agent": "me", "Range": "bytes=0-9"}},
+    ),
     (f"curl -d a=1 -d a=2 {URL}", {"method": "POST", "form": {"a": ["1", "2"]}}),
     (
         f"curl --data-binary @two.txt -H 'Content-Type: text/plain' {URL}",
@@ -43,7 +42,6 @@ REQUESTS: list[tuple[str, dict[str, Json]]] = [
         {"method": "POST", "headers": {"Accept": "application/json"}, "json": {"a": 1}},
     ),
     (f"curl -G -d q=a {URL}?b=1", {"url": f"{URL}?b=1&q=a"}),
-    (f"curl -F a=1 -F f=@two.txt {URL}", {"method": "POST", "form": {"a": "1"}, "files": {"f": "two.txt"}}),
     (f"curl -F a='<two.txt' {URL}", {"method": "POST", "form": {"a": "one\ntwo\n"}, "files": {}}),
     (f"curl -u me:a:b {URL}", {"auth": {"type": "basic", "username": "me", "password": "a:b"}}),
     (f"curl --oauth2-bearer t {URL}", {"auth": {"type": "bearer", "token": "t"}}),
@@ -68,9 +66,7 @@ def test_parse_curl_with_data_urlencode_encodes_the_value() -> None:
     ("line", "execution"),
     [
         ("-L", {"redirects": 10}),
-        ("-L --max-redirs 3", {"redirects": 3}),
-        ("-m 2.5", {"timeout": 2.5}),
-        ("--retry 3", {"retries": 3}),
+        ("-L --max-redirs 3 --retry 3 -m 2.5", {"redirects": 3, "retries": 3, "timeout": 2.5}),
         ("-k", {"verify": False}),
         ("--cacert ca.pem -E me.pem", {"verify": "ca.pem", "cert": "me.pem"}),
     ],
@@ -88,7 +84,6 @@ def test_parse_curl_line_with_settings_has_an_execution(line: str, execution: di
         ("-H 'Host: b.test'", "the header Host: b.test cannot be set; ask that host itself"),
         ("https://b.test", "a further URL, https://b.test: write a curl line of its own for it"),
         ("-F 'f=@x;type=image/png'", "-F f: `;type=image/png` has no counterpart"),
-        ("-x proxy.test", "--proxy has no counterpart"),
         ("-u me", "-u me has no password, for which curl would ask; it is sent empty"),
     ],
 )
@@ -101,16 +96,13 @@ def test_parse_curl_lists_options_without_a_counterpart(line: str, dropped: str)
     [
         (f"curl '{URL}", "BK508 a quote is never closed"),
         (f"curl --requst GET {URL}", "BK508 curl: option --requst not recognized"),
-        (f"curl -T two.txt {URL}", "BK508 curl: option -T not recognized"),
         (f"curl {URL} -H", "BK508 curl: option -H requires argument"),
-        (f"curl {URL} -H x", "BK508 -H 'x' is not 'NAME: VALUE'"),
         (f"curl {URL} -m soon", "BK508 --max-time soon is not a number"),
     ],
 )
 def test_parse_curl_refuses_lines_that_curl_refuses(line: str, message: str) -> None:
-    with pytest.raises(InvalidInput) as refused:
+    with pytest.raises(InvalidInput, match=re.escape(message)):
         parse_curl(line)
-    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -148,9 +140,7 @@ def test_split_commands_ends_each_with_its_line() -> None:
         ("curl '$BASE' -d '{\"$ref\": `1`}'", None),
         ('curl a -d "\\$x costs 5$ or $5"', None),
         ("curl a -d $'it\\'s $x'", None),
-        ("curl a  # $x", None),
         ("curl a#$x", "$x"),
-        ("curl a; echo $x", None),
     ],
 )
 def test_split_words_refuses_what_a_shell_would_fill_in(line: str, found: str | None) -> None:

@@ -60,14 +60,11 @@ def lost(found: ImportedFile) -> list[str]:
 # Values of parameters.
 
 GIVEN = {
-    "example: false": {"q": "false"},
     "schema: {type: integer, default: 3, enum: [1, 3]}": {"q": "3"},
     "schema: {allOf: [{type: string}, {example: a}]}": {"q": "a"},
     "schema: {anyOf: [{type: 'null'}, {enum: [a]}]}": {"q": "a"},
-    "schema: {$ref: '#/components/schemas/Word'}": {"q": "word"},
     "schema: {type: array, items: {enum: [a, b]}}": {"q": ["a"]},
     "example: [a, b], explode: false": {"q": "a,b"},
-    "example: [a, b], style: pipeDelimited": {"q": "a|b"},
     "content: {application/json: {example: {a: 1}}}": {"a": 1},
     "example: {a: 1}, style: deepObject": {"q[a]": 1},
     "example: '{{name}}'": {"q": "\\{{name}}"},
@@ -77,8 +74,7 @@ GIVEN = {
 @pytest.mark.parametrize(("stated", "params"), GIVEN.items())
 def test_read_of_a_required_parameter_takes_the_value_of_the_document(stated: str, params: Json) -> None:
     paths = f"/x: {{get: {{parameters: [{{name: q, in: query, required: true, {stated}}}]}}}}"
-    found = read(paths, "components: {schemas: {Word: {default: word}}}")
-    assert request(found) == {"params": params}
+    assert request(read(paths)) == {"params": params}
 
 
 SWAGGER = """
@@ -93,7 +89,6 @@ paths: {/x: {get: {parameters: [{name: q, in: query, required: true, %s}]}}}
 @pytest.mark.parametrize(
     ("stated", "q"),
     [
-        ("type: string, x-example: a", "a"),
         ("type: array, x-example: [a, b]", "a,b"),
         ("type: array, x-example: [a, b], collectionFormat: pipes", "a|b"),
     ],
@@ -108,10 +103,10 @@ PARAMETERS = """
 /users/{id}/files/{name}:
   parameters:
   - {name: id, in: path, required: true, example: of the path}
-  - {name: name, in: path, required: true, example: a/b c.txt}
   get:
     parameters:
     - {name: id, in: path, required: true, schema: {example: 7}}
+    - {name: name, in: path, required: true, example: a/b c.txt}
     - {name: X-Tenant, in: header, required: true, example: t}
     - {name: lang, in: cookie, required: true, example: en}
     - {name: page, in: query, example: 2}
@@ -132,10 +127,8 @@ def test_read_places_parameters_and_makes_a_secret_a_variable() -> None:
 
 
 def test_read_with_params_prefers_them_also_for_one_operation() -> None:
-    stated = (
-        "{get: {operationId: %s, parameters: [{name: id, in: query, required: true}, {name: p, in: query}]}}"
-    )
-    paths = f"{{/a: {stated % 'a'}, /b: {stated % 'b'}}}"
+    stated = "{operationId: %s, parameters: [{name: id, in: query, required: true}, {name: p, in: query}]}"
+    paths = f"{{/a: {{get: {stated % 'a'}}}, /b: {{get: {stated % 'b'}}}}}"
     found = read(paths, params={"id": "{{pw}}", "b.id": "2", "p": "7"})
     params = [draft.current["input"]["params"] for draft in found.drafts]
     assert params == [{"id": "\\{{pw}}", "p": "7"}, {"id": "2", "p": "7"}]
@@ -149,14 +142,11 @@ VARIABLES = "{region: {default: eu}, stage: {default: live}, host: {}}"
 @pytest.mark.parametrize(
     ("server", "base_url", "expected"),
     [
-        ("https://api.test/v1", None, ("https://api.test", "/v1/x")),
         ("https://{region}.api.test/{stage}", None, ("https://eu.api.test", "/live/x")),
         ("http://{given}/{stage}", None, ("http://b.test:81", "/live/x")),
         ("https://api.test/v1", "http://desk/", (None, "/x")),
         ("http://{host}/{v}", "http://desk/", (None, "/x")),
-        ("/v1", "http://desk:8080", (None, "/v1/x")),
         ("http://{host}/{v}", "http://desk", "the variable v of the server has no value"),
-        ("http://{host}/{v}", None, "the variable host of the server has no value"),
         ("/v1", None, "the document names no address to ask, but /v1"),
     ],
 )
@@ -187,7 +177,6 @@ BASIC = {"type": "basic", "username": "{{BASIC_AUTH_USERNAME}}", "password": "{{
 TOKEN: dict[str, Json] = {"auth": {"type": "bearer", "token": "{{TOKEN}}"}}
 KEY: dict[str, Json] = {"headers": {"X-Key": "{{API_KEY}}"}}
 SECURITY: list[tuple[str, set[str], dict[str, Json]]] = [
-    ("[apiKey: []]", set(), KEY),
     ("[basicAuth: []]", set(), {"auth": BASIC}),
     ("[oauth: [read]]", set(), {"auth": {"type": "bearer", "token": "{{OAUTH}}"}}),
     ("[{apiKey: [], session: []}]", set(), {**KEY, "cookies": {"sid": "{{SESSION}}"}}),
@@ -215,6 +204,7 @@ properties:
   more: {type: array, items: {type: string, contentMediaType: application/octet-stream}}
   inline: {type: string, contentMediaType: image/png, contentEncoding: base64}
 """
+NESTED = "G: {required: [a], properties: {a: {required: [b], properties: {b: {}}}}}"
 SENT = {"name": "a b", "tags": ["x", "y"], "about": '{"k": [1]}'}
 NO_FILE = "the required field photo is a file, and no document holds one"
 BODIES: list[tuple[str, str, dict[str, str], Json]] = [
@@ -238,11 +228,7 @@ BODIES: list[tuple[str, str, dict[str, str], Json]] = [
         {"form": {**SENT, "name": "b"}, "files": {"photo": "me.png", "more": "x.bin"}},
     ),
     (MULTIPART, "schema: {$ref: '#/F'}", {}, NO_FILE),
-    (
-        "application/json",
-        "schema: {required: [a], properties: {a: {required: [b], properties: {b: {type: string}}}}}",
-        *({}, "the required field a.b of the body has no example"),
-    ),
+    ("application/json", "schema: {$ref: '#/G'}", {}, "the required field a.b of the body has no example"),
 ]
 
 
@@ -251,7 +237,7 @@ def test_read_of_a_body_takes_its_example_or_those_of_its_properties(
     media: str, content: str, params: dict[str, str], expected: Json
 ) -> None:
     paths = f"/x: {{post: {{operationId: send, requestBody: {{content: {{{media}: {{{content}}}}}}}}}}}"
-    found = read(value(paths), f"F: {json.dumps(value(FIELDS))}", unsafe=True, params=params)
+    found = read(value(paths), f"F: {json.dumps(value(FIELDS))}\n{NESTED}", unsafe=True, params=params)
     if isinstance(expected, str):
         assert lost(found) == [f"POST /x: {expected}"]
     else:
@@ -259,26 +245,19 @@ def test_read_of_a_body_takes_its_example_or_those_of_its_properties(
 
 
 def test_read_without_unsafe_takes_requests_that_read_only() -> None:
-    methods = ("get", "head", "options", "post", "put", "patch", "delete")
+    methods = ("GET", "head", "options", "post", "put", "patch", "delete")
     body = value("{content: {application/json: {example: {a: 1}}}}")
     paths = {"/x": {method: {} for method in methods}, "/y": {"get": {"requestBody": body}}}
     paths["/z"] = {"get": {"requestBody": {**body, "required": True}}}
     found = read(paths)
-    sent = [draft.current["input"]["method"] for draft in found.drafts]
-    assert sent == ["GET", "HEAD", "OPTIONS", "GET", "GET"]
-    assert ["json" in draft.current["input"] for draft in found.drafts] == [False] * 4 + [True]
-    assert found.unsafe == 4
-    assert len(read(paths, unsafe=True).drafts) == 9
+    sent = [(draft.current["input"]["method"], "json" in draft.current["input"]) for draft in found.drafts]
+    assert sent == [*((method, False) for method in ("GET", "HEAD", "OPTIONS", "GET")), ("GET", True)]
+    assert (found.unsafe, len(read(paths, unsafe=True).drafts)) == (4, 9)
 
 
-@pytest.mark.parametrize(("id", "expected"), [("users/list all", "users-list-all"), ("", "get-x")])
-def test_read_of_an_operation_takes_its_id_name_and_tags(id: str, expected: str) -> None:
-    draft = only(read(f'/x: {{get: {{operationId: "{id}", summary: "All\\n users", tags: [a b]}}}}'))
-    assert (draft.id, draft.name, draft.tags) == (expected, "All users", ("a b",))
-
-
-def test_read_of_a_method_in_capitals_is_the_same() -> None:
-    assert only(read("/x: {GET: {}}")).current["input"]["method"] == "GET"
+def test_read_of_an_operation_takes_its_id_name_and_tags() -> None:
+    draft = only(read('/x: {get: {operationId: "users/list all", summary: "All\\n users", tags: [a b]}}'))
+    assert (draft.id, draft.name, draft.tags) == ("users-list-all", "All users", ("a b",))
 
 
 # Placeholders by the formats of the answer.
@@ -315,13 +294,12 @@ MADE = {
 }
 
 
-@pytest.mark.parametrize("key", ["'200'", "2xx", "default"])
+@pytest.mark.parametrize("key", ["2xx", "default"])
 def test_formats_of_a_schema_are_placeholders_where_values_fit(key: str) -> None:
     content = {"content": {"application/json": {"schema": value(SCHEMA)}}}
     draft = only(read({"/x": {"get": {"responses": {value(key): content}}}}, PARTS))
     assert draft.formats is not None
     assert draft.formats({"status": 200, "body": BODY}) == MADE
-    assert draft.formats({"status": 200, "body": ID}) == {}
     assert draft.formats({"status": 404, "body": BODY}) == (MADE if key == "default" else {})
 
 
@@ -342,11 +320,7 @@ def test_read_of_a_schema_that_contains_itself_ends(schema: Json) -> None:
     for media in ("application/json", MULTIPART):
         body = {"requestBody": {"content": {media: {"schema": form}}}}
         (message,) = lost(read({"/x": {"post": body}}, parts, unsafe=True))
-        assert message.removeprefix("POST /x: ") in (
-            "the required field a of the body has no example",
-            "the body has no example, and its schema contains itself",
-            "a reference that leads back to itself",
-        )
+        assert "has no example" in message or "leads back to itself" in message
     answer = {"200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/A"}}}}}
     draft = only(read({"/x": {"get": {"responses": answer}}}, parts))
     assert draft.formats is not None
@@ -360,14 +334,12 @@ FLAWS = [
     ("x: {get: {}}", "x: a path without a leading /", 9),
     ("/x: {$ref: '#/paths/~1x'}", "/x: a reference that leads back to itself", 9),
     ("/x/{id}: {get: {}}", "GET /x/{id}: the required path parameter id has no example", 10),
-    ("/x: {get: {parameters: [{name: q}]}}", "GET /x: it cannot be read", 10),
     (f"/x: {{get: {{parameters: [{{{Q}}}]}}}}", "GET /x: the required query parameter q has no example", 12),
     (
         "/x: {get: {parameters: [{name: q, in: x, required: true}]}}",
         "GET /x: the parameter q is in 'x', not in path, query, header, cookie, body",
         12,
     ),
-    ("/x: {get: {parameters: [{$ref: '#/gone'}]}}", "GET /x: refers to #/gone, which is not there", 12),
     (
         f"/x: {{get: {{parameters: [{{{Q}, schema: {{$ref: '#/gone'}}}}]}}}}",
         *("GET /x: refers to #/gone, which is not there", 16),
@@ -387,27 +359,20 @@ def test_read_lists_a_flaw_with_its_operation_and_line(paths: str, message: str,
 
 
 def test_read_of_yaml_with_merge_keys() -> None:
-    text = """# yes
-openapi: 3.0.0
+    text = """openapi: 3.0.0
 servers: [{url: https://api.test}]
-x-common: &common
-  responses:
-    200: {description: fine}
+x-common: &common {responses: {200: {description: fine}}}
 paths:
   /users:
     get:
-      <<: *common
-      operationId: users
-  /users/{id}:
-    get:
       <<: [*common]
       parameters:
-        - {name: id, in: path, required: true}
+        - {name: id, in: header, required: true}
   /flow: {get: {<<: *common, operationId: flow, description: "{<<: no key}"}}
 """
     found = read_document(text)
-    assert [(draft.id, draft.line) for draft in found.drafts] == [("users", 9), ("flow", 17)]
-    assert [left.line for left in found.left_out] == [16]
+    assert [(draft.id, draft.line) for draft in found.drafts] == [("flow", 10)]
+    assert [left.line for left in found.left_out] == [9]
 
 
 # A document in several files.
@@ -444,12 +409,10 @@ x-sizes:
   Size: {enum: [small, large]}
 """,
     "paths/out.yaml": "properties: {id: {$ref: '#/Id'}}\nId: {format: uuid}\n",
-    "shared/parameters.json": json.dumps(
-        {
-            "Limit": {"name": "limit", "in": "query", "required": True, "example": 5},
-            "a/b c": {"name": "kind", "in": "query", "required": True, "schema": {"$ref": "deep/kinds.yaml"}},
-        }
-    ),
+    "shared/parameters.json": """\
+{"Limit": {"name": "limit", "in": "query", "required": true, "example": 5},
+ "a/b c": {"name": "kind", "in": "query", "required": true, "schema": {"$ref": "deep/kinds.yaml"}}}
+""",
     "shared/deep/kinds.yaml": "enum: [cat]\n",
     "a.yaml": "P: {properties: {name: {$ref: '#/Name'}}}\nName: {example: ada}\n",
 }
@@ -482,12 +445,6 @@ NOWHERE: list[tuple[str, dict[str, str], str, str]] = [
         {"a.yaml": "P:\n  name: q\n  in: query\n  required: true\n"},
         *("the required query parameter q has no example", "a.yaml:1"),
     ),
-    (
-        "a.yaml#/P",
-        {"a.yaml": "x: 1\nP:\n  $ref: c.yaml\n"},
-        "refers to c.yaml, which cannot be used",
-        "a.yaml:2",
-    ),
 ]
 
 
@@ -495,13 +452,8 @@ NOWHERE: list[tuple[str, dict[str, str], str, str]] = [
 def test_read_lists_a_reference_to_nowhere_at_its_place(
     reference: str, files: dict[str, str], message: str, place: str
 ) -> None:
-    root = f"""\
-openapi: 3.1.0
-servers: [{{url: http://desk}}]
-paths:
-  /a: {{get: {{parameters: [{{$ref: "{reference}"}}]}}}}
-  /b: {{get: {{}}}}
-"""
+    root = "openapi: 3.1.0\nservers: [{url: http://desk}]\npaths:\n"
+    root += f"  /a: {{get: {{parameters: [{{$ref: '{reference}'}}]}}}}\n  /b: {{get: {{}}}}\n"
     found = read_document(root, files)
     assert [draft.id for draft in found.drafts] == ["get-b"]
     (left,) = found.left_out

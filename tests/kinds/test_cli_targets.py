@@ -177,7 +177,7 @@ def test_cli_configured_command_is_allowed_with_its_variables(setting: Setting) 
     around = replace(setting.surroundings, commands={"agent": Command(["echo", "-n"], env=["MODE"])})
     there = replace(setting, surroundings=around)
     check(cli("agent {PROMPT}", env=["MODE"]), there)
-    with pytest.raises(Refused, match=r"BK340.*hand TOKEN to this program"):
+    with pytest.raises(Refused, match=r"BK340.*to set TOKEN for"):
         check(cli("agent {PROMPT}", env=["MODE", "TOKEN"]), there)
     with pytest.raises(Refused):
         check(cli("agent {PROMPT} | cat"), there)

@@ -20,24 +20,11 @@ from baselinekit.errors import CannotReplay, NeverSent
 from baselinekit.model.recipes import Auth, Request
 from baselinekit.structs import replace
 
-JSON = "Content-Type: application/json"
-
 
 def code_of(client: Client, request: Request) -> str:
     with pytest.raises(CannotReplay) as raised:
         client.send(request)
     return raised.value.problems[0].code
-
-
-def test_send_gives_status_headers_body_and_time(raw: RawServer, client: Client) -> None:
-    url = raw.serve("/users", http(201, b'{"a": 1}', JSON, "X-Two: a", "X-Two: b"))
-    response = client.send(Request("POST", f"{url}?q=1", (("X-Mine", "1"),), b"hello"))
-    assert (response.status, response.body) == (201, b'{"a": 1}')
-    assert [value for name, value in response.headers if name == "X-Two"] == ["a", "b"]
-    assert response.seconds > 0
-    (received,) = raw.requests
-    assert (received.method, received.target, received.headers["x-mine"]) == ("POST", "/users?q=1", "1")
-    assert received.headers["host"] == f"127.0.0.1:{raw.port}"
 
 
 @pytest.mark.parametrize(
@@ -223,10 +210,7 @@ def test_f18_send_endless_tls_handshake_times_out(client: Client) -> None:
         assert time.monotonic() - started < 10
 
 
-def test_send_to_port_of_other_scheme_names_it(raw: RawServer, client: Client) -> None:
-    url = raw.serve("/", b"\x15\x03\x03\x00\x02\x02\x46")  # an alert: not a message of this protocol
-    with pytest.raises(CannotReplay, match=r"BK302 .*: the port speaks TLS, .*: write https://"):
-        client.send(Request("GET", url))
+def test_send_https_to_port_of_http_names_it(client: Client) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer_in_http() -> None:

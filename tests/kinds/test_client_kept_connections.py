@@ -102,15 +102,6 @@ def test_kept_connection_late_answer_is_dropped(raw: RawServer, client: Client, 
     assert client.send(Request("GET", honest)).body == b"honest"
 
 
-def test_threads_share_connections(raw: RawServer, client: Client) -> None:
-    url = raw.serve("/", http(200, b"x"), keep=True)
-    for _ in range(3):
-        thread = threading.Thread(target=client.send, args=(Request("GET", url),))
-        thread.start()
-        thread.join(20)
-    assert (raw.connections, len(raw.requests)) == (1, 3)
-
-
 def test_send_large_body_refused_early_gives_answer(client: Client) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 

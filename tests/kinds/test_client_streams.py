@@ -22,19 +22,16 @@ def request_for(url: str, timeout: float = 5, **settings: Any) -> Request:
     return Request("GET", url, timeout=timeout, watch=watch, **settings)
 
 
-def streaming(
-    *, lasts: bool = True, kind: str = "text/event-stream"
-) -> Callable[[socket.socket, ReceivedRequest], None]:
+def streaming() -> Callable[[socket.socket, ReceivedRequest], None]:
     """An event each moment, and no end."""
 
     def act(connection: socket.socket, received: ReceivedRequest) -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n")
         connection.sendall(b"Transfer-Encoding: chunked\r\n\r\n")
-        for number in count() if lasts else range(3):
+        for number in count():
             data = f"id: {number}\ndata: x\n\n".encode()
             connection.sendall(b"%x\r\n%b\r\n" % (len(data), data))
             time.sleep(0.01)
-        connection.sendall(b"0\r\n\r\n")
 
     return act
 

@@ -134,7 +134,7 @@ def test_f15_command_variable_must_be_listed_in_configuration(setting: Setting, 
         with pytest.raises(Refused) as raised:
             ask(command_recipe, knowing(setting, TOOL))
         (problem,) = raised.value.problems
-        assert (problem.code, problem.at) == ("BK340", ("current", "input", "env", name))
+        assert (problem.code, problem.at) == ("BK340", ("current", "input", "env"))
         assert f"commands: {{tool: {{argv: […], env: [{name}]}}}}" in problem.hint
     assert ran(setting, command_recipe, {"tool": Command(["sh"], env=[name])}).env[name] == "x"
     assert ran(setting, command_recipe, trust=Trust(allow_exec=True)).env[name] == "x", "a full grant"
@@ -154,7 +154,7 @@ def test_f15_command_reports_all_unlisted_variables(setting: Setting) -> None:
     listed = {"tool": Command(["sh"], env=["LANG"])}
     with pytest.raises(Refused) as raised:
         ran(setting, recipe("tool", env={"LANG": "C", "TAR_OPTIONS": "x", "MODE": "y"}), listed)
-    assert [problem.at[-1] for problem in raised.value.problems if problem.at] == ["TAR_OPTIONS", "MODE"]
+    assert "to set TAR_OPTIONS, MODE for 'tool'" in str(raised.value)
     assert "env: [LANG, TAR_OPTIONS, MODE]" in raised.value.problems[0].hint
 
 

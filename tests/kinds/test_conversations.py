@@ -9,7 +9,7 @@ from baselinekit.errors import CannotReplay, InvalidInput
 from baselinekit.kinds.dispatch import check, replay
 from baselinekit.kinds.given import EchoExecution, MockExecution
 from baselinekit.kinds.messages import ConversationInput, answer_of_text, answer_of_value
-from baselinekit.kinds.settings import OncePerRun, Setting
+from baselinekit.kinds.settings import Setting
 from baselinekit.kinds.table import KINDS
 from baselinekit.model.recipes import Observation, Recipe, Usage
 from baselinekit.model.traces import ToolCall, TraceMessage
@@ -175,27 +175,6 @@ def test_conversation_messages_are_not_expanded(setting: Setting) -> None:
         ["/r/b.md"],
         "one",
     )
-
-
-def test_once_per_run_makes_each_value_once(setting: Setting) -> None:
-    made: list[str] = []
-
-    def make() -> str:
-        made.append("x")
-        return "made"
-
-    def fail() -> str:
-        made.append("f")
-        raise CannotReplay
-
-    once = OncePerRun()
-    assert [once.get("a", make), once.get("a", make), once.get("b", make)] == ["made"] * 3
-    for _ in range(2):
-        with pytest.raises(CannotReplay):
-            once.get("c", fail)
-    assert made == ["x", "x", "f"]
-    clients = setting.clients
-    assert replace(clients, sleep=lambda seconds: None).once is clients.once
 
 
 @pytest.mark.parametrize("given", ["", "a text\n", None, 0, False, [], {"file": "a/b.txt"}, {"a": [1, None]}])

@@ -54,13 +54,6 @@ def test_capture_environment_dirty_by_tracked_files_outside_baselines(checkout: 
     assert dirty()
 
 
-def test_f45_capture_environment_runs_nothing_of_git_config(checkout: Path) -> None:
-    noted = checkout / "noted"
-    subprocess.run(["git", "config", "core.fsmonitor", f"touch {noted}; false"], cwd=checkout, check=True)
-    capture_environment(str(checkout), {}, EXECUTE)
-    assert not noted.exists()
-
-
 def test_capture_environment_declared_command_gives_first_line(tmp_path: Path) -> None:
     declared = {
         "node": {"command": ["printf", "v1\\nmore"]},

@@ -1,13 +1,10 @@
 """What a flow computes of an answer: a count, a part of a text, a sorted list."""
 
-import json
-from typing import Any
-
 import pytest
-from replay_world import FakeClients, answer
+from replay_world import FakeClients
 
 from baselinekit.errors import CannotReplay, InvalidInput
-from baselinekit.kinds.dispatch import check, replay
+from baselinekit.kinds.dispatch import check
 from baselinekit.kinds.http import HttpExecution, HttpFlow, pick
 from baselinekit.kinds.settings import Setting
 from baselinekit.model.recipes import HttpRequest, Recipe
@@ -82,19 +79,3 @@ def test_pick_function_of_wrong_type_names_step_and_path(text: str, why: str) ->
     (problem,) = raised.value.problems
     assert problem.code == "BK313"
     assert [part for part in ("step login", text, why) if part not in problem.message] == []
-
-
-def test_flow_passes_computed_values_on(setting: Setting) -> None:
-    fake = FakeClients(answer(json.dumps(BODY).encode()), answer(b'{"ok": true}'))
-    saved = {"last": "$.body.items.`len`", "year": "$.body.name.`split(-, 1, -1)`"}
-    steps = [
-        HttpRequest(endpoint="/list", name="list", save=saved),
-        HttpRequest(endpoint="/page/{{last}}", name="page", json={"year": "{{year}}", "last": "{{last}}"}),
-    ]
-    collect: dict[str, Any] = {"ok": "page.body.ok", "count": "list.$.body.tags.`len`"}
-    recipe = Recipe(HttpFlow(steps, collect), HttpExecution("http", base_url="http://api.test"))
-    setting = replace(setting, clients=fake.clients)
-    check(recipe, setting)
-    assert replay(recipe, setting).output == {"ok": True, "count": 2}
-    assert fake.requests[1].url == "http://api.test/page/2"
-    assert json.loads(fake.requests[1].content or b"") == {"year": "2024", "last": 2}

@@ -43,11 +43,11 @@ def sent(url: str, *set_cookies: str, by: str = URL) -> str:
         ("http://api.test:8000/", "a=1; Path=/", True),
         ("http://api.test:9000/v1/users", "a=1; Path=/", False),
         ("http://sub.api.test:8000/", "a=1; Path=/", False),
-        ("http://sub.api.test:8000/", "a=1; Path=/; Domain=api.test", False),
+        ("http://sub.api.test:8000/", "a=1; Path=/; Domain=api.test", True),
         ("http://api.test:8000/", "a=1; Path=/; Domain=.API.test", True),
         ("http://other.test:8000/", "a=1; Path=/; Domain=other.test", False),
         ("http://other.test:8000/", "a=1; Path=/; Domain=test", False),
-        (URL, "a=1; Domain=test", True),
+        (URL, "a=1; Domain=test", False),
         (URL, "a=1; Domain=pi.test", False),
         (URL, "a=1; Secure", False),
         ("https://api.test:8000/v1/users", "a=1; Secure", True),
@@ -59,6 +59,27 @@ def sent(url: str, *set_cookies: str, by: str = URL) -> str:
 def test_cookie_is_sent_by_attributes_and_url(url: str, text: str, goes: bool) -> None:
     found = sent(url, text, by=URL)
     assert found == ("a=1" if goes else "")
+
+
+@pytest.mark.parametrize(
+    ("host", "domain", "goes_to"),
+    [
+        ("a.co.uk", "co.uk", []),
+        ("a.shop.co.uk", "shop.co.uk", ["a.shop.co.uk", "b.shop.co.uk"]),
+        ("localhost", "LOCALHOST", ["localhost"]),
+        ("localhost", "", ["localhost"]),
+        ("a.localhost", "localhost", []),
+        ("10.0.0.1", "10.0.0.1", ["10.0.0.1"]),
+        ("10.0.0.1", "0.0.1", []),
+    ],
+)
+def test_cookie_for_public_suffix_or_part_of_address_is_not_shared(
+    host: str, domain: str, goes_to: list[str]
+) -> None:
+    hosts = ["a.co.uk", "b.co.uk", "a.shop.co.uk", "b.shop.co.uk", "localhost", "a.localhost"]
+    hosts += ["10.0.0.1", "11.0.0.1"]
+    text = f"a=1; Domain={domain}"
+    assert [to for to in hosts if sent(f"http://{to}/", text, by=f"http://{host}/")] == goes_to
 
 
 def test_cookie_longer_path_first_and_last_value_wins() -> None:

@@ -35,16 +35,6 @@ def write(setting: Setting, name: str, text: str) -> None:
 ECHO = Skill(command=["cat"])
 
 
-def test_skill_program_gets_question_as_json(real: Setting) -> None:
-    skill_recipe = recipe({"text": "{{v}}", "diff": "a/b.patch"}, parameters={"depth": "thorough"})
-    output = replay(skill_recipe, knowing(real, ECHO, scope=Scope({"v": [1]}))).output
-    assert output == {
-        "skill": "skill",
-        "input": {"text": [1], "diff": "a/b.patch"},
-        "parameters": {"depth": "thorough"},
-    }
-
-
 @pytest.mark.parametrize(
     ("printed", "output"),
     [
@@ -59,15 +49,6 @@ def test_skill_program_gets_question_as_json(real: Setting) -> None:
 def test_skill_program_output_is_json_or_text(real: Setting, printed: str, output: Any) -> None:
     Path(real.surroundings.folder, "said").write_text(printed)
     assert replay(recipe({}), knowing(real, Skill(command=["cat", "said"]))).output == output
-
-
-def test_skill_program_failure_is_an_error_with_last_output(real: Setting) -> None:
-    skill = Skill(command=["sh", "-c", "echo first >&2; echo no model >&2; exit 2"])
-    with pytest.raises(
-        CannotReplay, match="skill ended with exit code 2; its last output was: no model"
-    ) as raised:
-        replay(recipe({}), knowing(real, skill))
-    assert raised.value.problems[0].code == "BK323"
 
 
 MODULE = """
@@ -348,18 +329,3 @@ def test_check_skill_folder_reports_missing_model_and_file(setting: Setting) -> 
         check(scored, knowing(given, Skill(folder="skills/skill")))
     assert raised.value.problems[0].at == ("current", "execution", "scores", "model")
     assert not models.questions
-
-
-@pytest.mark.parametrize(
-    ("printed", "output"),
-    [
-        ("plain", "plain"),
-        ('{"a": 1}', {"a": 1}),
-        ("So:\n```json\n[1]\n```\n", [1]),
-        ("```json\n[1]\n```\n```json\n[2]\n```\n", "```json\n[1]\n```\n```json\n[2]\n```\n"),
-    ],
-)
-def test_skill_folder_answer_is_json_or_text(setting: Setting, printed: str, output: Any) -> None:
-    write(setting, "skills/skill/SKILL.md", "x")
-    given, _ = answering(setting, printed)
-    assert replay(recipe({}), given).output == output

@@ -15,7 +15,7 @@ from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.table import PlaceholderContext
 from baselinekit.values.paths import render
-from baselinekit.values.places import with_values
+from baselinekit.values.places import places, with_values
 
 U = [str(uuid.UUID(int=n, version=4)) for n in range(1, 9)]
 
@@ -34,7 +34,6 @@ def refused(found: LearntPlaces) -> dict[str, str]:
 
 VARIES: list[tuple[list[Any], dict[str, str]]] = [
     ([{"id": U[0], "n": 1}, {"id": U[1], "n": 1}], {"id": "<<any_uuid(4)>>"}),
-    ([{"a": {"b": [1, 5]}}, {"a": {"b": [1, 7]}}], {"a.b[1]": "<<any_integer(0)>>"}),
     ([{"a": None}, {"a": U[0]}, {"a": U[1]}], {"a": "<<any_uuid(4)|null>>"}),
     # every row, although the second one happened to agree with itself
     (
@@ -88,22 +87,10 @@ def test_f13_learn_places_refuses_what_a_placeholder_would_hide(
     assert all(first.message and first.hint for first in found.refusals)
 
 
-@pytest.mark.parametrize(
-    ("texts", "learnt"),
-    [
-        (
-            (f"hello 1795387423 {U[0]}", f"hello 1795387434 {U[1]}"),
-            "hello <<any_datetime(epoch)>> <<any_uuid(4)>>",
-        ),
-        (
-            ("2026-11-22T22:43:28Z 84a08ae4fe69e2195270d3cb4f11f316", "2026-11-22T22:43:36Z " + "5f" * 16),
-            "<<any_iso_datetime>> <<any_hex>>",
-        ),
-    ],
-)
-def test_learn_places_of_a_whole_answer_uses_its_forms(texts: tuple[str, str], learnt: str) -> None:
+def test_learn_places_of_a_whole_answer_uses_its_forms() -> None:
+    texts = "2026-11-22T22:43:28Z 84a08ae4fe69e2195270d3cb4f11f316", "2026-11-22T22:43:36Z " + "5f" * 16
     found = lesson(*({"body": text} for text in texts), wholes=[("body",)])
-    assert placeholders_of(found) == {"body": learnt}
+    assert placeholders_of(found) == {"body": "<<any_iso_datetime>> <<any_hex>>"}
 
 
 def test_learn_places_of_a_changing_order_proposes_a_rule() -> None:
@@ -150,15 +137,6 @@ def shaken(value: Any, dice: random.Random) -> Any:
     return value
 
 
-def singles(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Arrays of one element, which a rule has to keep from describing all."""
-    children = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    )
-    below = [found for key, item in children for found in singles(item, (*path, key))]
-    return [path, *below] if isinstance(value, list) and len(value) == 1 else below
-
-
 def meet(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
     """One lies in the other, or they are rows of one array: where a row is another now, a comparison may set
     its neighbour beside it."""
@@ -181,7 +159,8 @@ def test_learn_places_accepts_every_replay(first: Any, seed: int, times: int) ->
     outputs = [first, *({"steady": 1, "x": shaken(first["x"], dice)} for _ in range(times - 1))]
     found = lesson(*outputs)
     stored = with_values(escape_value(first), found.placeholders)
-    rules = Rules(arrays={render(path): "ordered" for path in singles(stored)})
+    singles = [path for path, held in places(stored) if isinstance(held, list) and len(held) == 1]
+    rules = Rules(arrays={render(path): "ordered" for path in singles})  # one element describes no others
     known = Baseline(
         "b", Recipe(None, SkillExecution("skill", "x")), baseline=Known(output=stored), comparison=rules
     )

@@ -25,11 +25,6 @@ def test_compare_row_removed_at_the_head_is_one_difference() -> None:
     assert found.resolved == loose[1:]
 
 
-def test_compare_row_inserted_in_the_middle_is_one_difference() -> None:
-    changed = [*rows(500), {"id": -1}, *rows(1000)[500:]]
-    assert ruled.shown(ruled.compare(rows(1000), changed)) == [["[500]", "extra"]]
-
-
 def test_compare_moved_row_is_one_order_difference() -> None:
     changed = rows(1000)
     changed.insert(900, changed.pop(100))
@@ -47,8 +42,6 @@ def test_compare_moved_row_is_one_order_difference() -> None:
         (rows(3), rows(3)[::-1], ([0, 1, 2], [2, 1, 0]), "the same 3 elements by their old places"),
         ([{"v": n // 2} for n in range(4)], [{"v": n // 2} for n in (2, 3, 0, 1)],
          ([0, 1, 2, 3], [2, 3, 0, 1]), "the same 4 elements by their old places"),
-        ([[1], [2], [3]], [[3], [2], [1]], ([0, 1, 2], [2, 1, 0]), "the same 3 elements by their old places"),
-        (rows(9), rows(9)[5:] + rows(9)[:5], None, "the same 9 elements by their old places"),
         (list(range(1000)), list(range(1000))[::-1], None, "the same 1,000 elements"),
     ],
 )  # fmt: skip
@@ -101,14 +94,6 @@ def test_compare_changed_rows_are_one_difference_each() -> None:
     assert ruled.shown(ruled.compare(rows(1000), changed)) == [
         ["[400]", "missing"], ["[700].name", "value"], ["[50]", "extra"],
     ]  # fmt: skip
-
-
-def test_compare_changed_rows_are_paired_by_likely_key() -> None:
-    before = [{"id": n, "v": n} for n in range(300)]
-    after = [{"id": n, "v": n + 1000} for n in range(10, 300)]
-    found = ruled.shown(ruled.compare(before, after))
-    assert found[:10] == [[f"[{n}]", "missing"] for n in range(10)]
-    assert found[10:] == [[f"[{n}].v", "value"] for n in range(290)]
 
 
 def test_compare_renamed_row_is_paired_by_email() -> None:

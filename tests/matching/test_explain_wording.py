@@ -18,13 +18,9 @@ def lines(expected: Json, actual: Json, rules: dict[str, Any] | None = None) -> 
 @pytest.mark.parametrize(
     ("expected", "actual", "explained"),
     [
-        ({"a": 1}, {"a": 1}, []),
-        ({"a": 1}, {"a": 2}, ["a: changed from 1 to 2"]),
         ({"a": 1}, {"a": "1"}, ['a: changed from 1 (number) to "1" (string)']),
-        ({"a": True}, {"a": 1}, ["a: changed from true (boolean) to 1 (number)"]),
         ({"a": {"b": 1}}, {"a": {"b": 1, "c": 2}}, ["a.c: added 2"]),
         ({"a": {"b": 1, "c": 2}}, {"a": {"b": 1}}, ["a.c: removed 2"]),
-        ({"a": ["x", "y"]}, {"a": ["x"]}, ['a[1]: removed "y"']),
         ({"id": "<<any_integer>>", "n": 1}, {"id": 5, "n": 2}, ["n: changed from 1 to 2"]),
         ({"rows": [{"id": "<<any>>", "n": 1}]}, {"rows": [{"id": 5, "n": 1}, {"id": 6, "n": 2}]},
          ["rows[1].n: changed from 1 to 2"]),

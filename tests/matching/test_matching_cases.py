@@ -15,6 +15,7 @@ import ruled
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.values.places import value_at
 
 
 class Case(NamedTuple):
@@ -61,17 +62,11 @@ def test_difference_paths_lead_to_expected_and_actual_values(case: Case) -> None
             continue
         if difference.kind == "extra":
             assert difference.expected is ABSENT
-            assert _at(case.actual, difference.path) is difference.actual
-            assert isinstance(_at(case.expected, difference.at), dict | list)
+            assert value_at(case.actual, difference.path) is difference.actual
+            assert isinstance(value_at(case.expected, difference.at), dict | list)
         elif difference.kind == "missing":
             assert difference.actual is ABSENT
-            assert _at(case.expected, difference.at) is difference.expected
+            assert value_at(case.expected, difference.at) is difference.expected
         else:
-            assert _at(case.expected, difference.at) is difference.expected
-            assert _at(case.actual, difference.path) is difference.actual
-
-
-def _at(value: Json, path: tuple[str | int, ...]) -> Json:
-    for key in path:
-        value = value[key]
-    return value
+            assert value_at(case.expected, difference.at) is difference.expected
+            assert value_at(case.actual, difference.path) is difference.actual

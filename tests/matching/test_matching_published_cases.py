@@ -2,7 +2,6 @@
 
 The tables of published/ name no Python: one file a tool, and where selectors of RFC 9535 lead."""
 
-import copy
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +12,9 @@ import ruled
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.recipes import Observation
-from baselinekit.model.values import Json, Path as Place
+from baselinekit.model.values import Json
 from baselinekit.values.paths import find, parse
+from baselinekit.values.places import children, places, with_values
 
 PUBLISHED = Path(__file__).with_name("published")
 TOOLS = {
@@ -109,23 +109,23 @@ def test_parse_accepts_lenient_selector(selector: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("selector", "document", "places"), SELECTS, ids=[f"{n}: {row[0]!a}" for n, row in enumerate(SELECTS)]
+    ("selector", "document", "selected"), SELECTS, ids=[f"{n}: {row[0]!a}" for n, row in enumerate(SELECTS)]
 )
 def test_ignore_fields_selector_allows_changes_only_where_it_selects(
-    selector: str, document: Json, places: list[list[str | int]]
+    selector: str, document: Json, selected: list[list[str | int]]
 ) -> None:
     """Each leaf in turn becomes something else. It passes if the selector leads to it, or to something around
     it, before and after."""
     assert sorted(map(repr, (path for path, _ in find(parse(selector), document)))) == sorted(
-        repr(tuple(place)) for place in places
+        repr(tuple(place)) for place in selected
     )
     below = "$.doc" + selector[1:]
     stored: Json = {"keep": 1, "doc": document}
     matcher = ruled.matcher(stored, {"ignore_fields": [below]})
-    before = {("doc", *place) for place in places}
-    for leaf in _leaves(document, ("doc",)):
+    before = {("doc", *place) for place in selected}
+    for leaf in [path for path, held in places(document, ("doc",)) if not any(children(held))]:
         for value in OTHERS:
-            came = _with(stored, leaf, value)
+            came = with_values(stored, {leaf: value})
             after = {path for path, _ in find(parse(below), came)}
             free = any(leaf[:length] in before & after for length in range(len(leaf) + 1))
             passed = matcher.compare(Observation(came, 0.0)).passed
@@ -133,22 +133,3 @@ def test_ignore_fields_selector_allows_changes_only_where_it_selects(
 
 
 OTHERS: list[Json] = ["another text", 98765, None, True, [], {"a": 1}, {"a": "b", "b": 2}]
-
-
-def _leaves(value: Json, path: Place) -> Iterator[Place]:
-    below = list(
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    )
-    if not below:
-        yield path
-    for key, child in below:
-        yield from _leaves(child, (*path, key))
-
-
-def _with(document: Json, path: Place, value: Json) -> Json:
-    """A copy of the document with another value at one place."""
-    if not path:
-        return value
-    copied: Any = copy.copy(document)
-    copied[path[0]] = _with(copied[path[0]], path[1:], value)
-    return copied

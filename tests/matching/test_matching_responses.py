@@ -29,26 +29,20 @@ def differences(expected: Json, actual: Json = ACTUAL, **rules: Any) -> list[lis
 @pytest.mark.parametrize(
     ("expected", "found"),
     [
-        ({"status": 200}, []),
         ({"status": 201}, [["status", "value"]]),
         ({"status": "<<any_integer(200, 299)>>"}, []),
-        ({"status": 200.0}, []),
         ({"status": True}, [["status", "type"]]),
-        ({"body": BODY}, []),
         ({"body": {**BODY, "total": 3}}, [["body.total", "value"]]),
         ({"body": {"total": 2}}, [["body.users", "extra"], ["body.status", "extra"]]),
-        ({"headers": {"x-id": "7"}}, []),
         ({"headers": {"X-ID": "7", "DATE": "<<any>>"}}, []),
         ({"headers": {"X-Id": "8"}}, [["headers.X-Id", "value"]]),
         ({"headers": {"x-other": "8"}}, [["headers.x-other", "missing"]]),
         ({"headers": {"x-other": "<<any?>>"}}, []),
         ({"headers": {"Content-Type": "application/json"}}, []),
-        ({"headers": {"content-type": "APPLICATION/JSON"}}, []),
         ({"headers": {"content-type": "application/json;charset=UTF-8"}}, []),
         ({"headers": {"content-type": 'application/json; charset="utf-8"'}}, []),
         ({"headers": {"content-type": "<<starts_with('application/')>>"}}, []),
         ({"headers": {"content-type": "application/json; charset=x"}}, [["headers.content-type", "value"]]),
-        ({"headers": {"content-type": "text/html"}}, [["headers.content-type", "value"]]),
     ],
 )  # fmt: skip
 def test_compare_response_compares_only_stated_parts(expected: Json, found: list[list[str]]) -> None:
@@ -62,11 +56,9 @@ def test_compare_response_missing_part_is_a_difference() -> None:
 
 def test_ignore_rule_matches_header_in_any_case() -> None:
     stored = {"headers": {"Date": "x", "X-Id": "7"}}
-    assert differences(stored, ignore_fields=["headers.date"]) == []
+    assert differences(stored, ignore_fields=["headers.date"], require_keys=["headers.X-ID"]) == []
     assert differences(stored, ignore_fields=["$.headers.DATE"]) == []
-    assert differences(stored, ignore_values=['headers."dAtE"']) == []
-    assert differences(stored, ignore_fields=["headers.Date"], require_keys=["headers.X-ID"]) == []
-    assert differences(stored, ignore_fields=["headers.Date"], require_keys=["headers.Location"]) == [
+    assert differences(stored, ignore_values=['headers."dAtE"'], require_keys=["headers.Location"]) == [
         ["headers.Location", "missing"]
     ]
 
@@ -93,8 +85,6 @@ STORED = {
         ["users.*.id", "total", "date.x", "headers.date"],
         ["body.users.*.id", "body.total", "headers.date"],
         ["$.body.users[*].id", "$.body.total", "$.headers.date"],
-        ["**.id", "**.total", "**.date"],
-        ["users", "total", "headers"],
         ["body", "headers"],
     ],
 )
@@ -122,14 +112,6 @@ def test_ignore_rule_matches_key_of_the_answer_only() -> None:
         assert differences(stored, {"status": 200, "body": {"a": 1, "etag": 5}}, ignore_fields=[path]) == []
 
 
-def test_stale_rule_report_suggests_path_in_body() -> None:
-    found = ruled.compare(
-        {"status": 200, "body": {"users": []}}, ACTUAL, {"ignore_fields": ["$.users"]}, "http"
-    )
-    (report,) = (report for report in found.reports if report.kind == "stale")
-    assert "did you mean 'body.users'?" in report.message
-
-
 def test_default_tolerance_does_not_apply_to_status() -> None:
     stored = {"status": 200, "body": {"n": 5}}
     wide = {"*": {"abs": 1000}}
@@ -141,13 +123,11 @@ def test_require_keys_paths_start_at_body_or_response() -> None:
     required = ["data", "meta.page", "body.meta", "$.status", "meta.total"]
     loose = {"allow_missing_fields": True, "allow_additional_fields": True}
     actual = {"status": 200, "body": {"data": None, "meta": {"page": None, "total": 0}}}
-    assert (
-        differences(stored, actual, require_keys=required, options=loose, ignore_values=["data", "meta.*"])
-        == []
-    )
-    assert differences(
-        stored, {"status": 200, "body": {"meta": {}}}, require_keys=required, options=loose
-    ) == [["body.data", "missing"], ["body.meta.page", "missing"], ["body.meta.total", "missing"]]
+    rules: dict[str, Any] = {"require_keys": required, "options": loose}
+    assert differences(stored, actual, ignore_values=["data", "meta.*"], **rules) == []
+    lacking = ("body.data", "body.meta.page", "body.meta.total")
+    actual = {"status": 200, "body": {"meta": {}}}
+    assert differences(stored, actual, **rules) == [[path, "missing"] for path in lacking]
 
 
 @pytest.mark.parametrize(
@@ -168,10 +148,8 @@ def test_matcher_output_of_wrong_form_is_refused(output: Json, kind: str, what: 
 def test_compare_command_compares_only_stated_parts() -> None:
     stored = {"exit_code": 0, "stdout": "a\r\n"}
     actual = {"exit_code": 0, "stdout": "a\n", "stderr": "x", "files": {}}
-    assert ruled.shown(ruled.compare(stored, actual, {"type": "exact"}, "command")) == []
-    assert ruled.shown(ruled.compare(stored, {**actual, "exit_code": 1}, {"type": "exact"}, "command")) == [
-        ["exit_code", "value"]
-    ]
+    assert ruled.compare(stored, actual, {"type": "exact"}, "command").passed
+    assert not ruled.compare(stored, {**actual, "exit_code": 1}, {"type": "exact"}, "command").passed
 
 
 STEPS = [HttpRequest(endpoint="/login", name="login"), HttpRequest(endpoint="/me")]
@@ -201,12 +179,6 @@ def test_matcher_output_without_collected_answer_is_refused() -> None:
 
 def test_compare_collected_values_by_name() -> None:
     recipe = Recipe(HttpFlow(STEPS, {"status": "login.status", "me": "2.body.me"}), HttpExecution("http"))
-    assert (
-        ruled.shown(
-            ruled.compare({"status": 200, "me": {"n": 1}}, {"status": 200, "me": {"n": 1}}, {}, recipe)
-        )
-        == []
-    )
-    assert ruled.shown(ruled.compare({"me": {"n": 1}}, {"status": 200, "me": {"n": 1}}, {}, recipe)) == [
-        ["status", "extra"]
-    ]
+    came: Json = {"status": 200, "me": {"n": 1}}
+    assert ruled.compare(came, came, {}, recipe).passed
+    assert ruled.shown(ruled.compare({"me": {"n": 1}}, came, {}, recipe)) == [["status", "extra"]]

@@ -22,17 +22,12 @@ def reports(rules: dict[str, Any], actual: Json = STORED, stored: Json = STORED)
     ("rules", "is_stale"),
     [
         ({"ignore_fields": ["users.*.idd"]}, True),
-        ({"ignore_fields": ["$.users[5]"]}, True),
         ({"ignore_fields": ["$.users[?(@.id > 1)].name"]}, True),
-        ({"ignore_fields": ["**.nothing"]}, True),
         ({"tolerance": {"meta.size": {"abs": 1}}}, True),
         ({"arrays": {"userz": "unordered"}}, True),
         ({"fields": {"users.*.bio": {"type": "semantic", "method": "words"}}}, True),
         ({"ignore_fields": ["users.*.id"]}, False),
-        ({"ignore_values": ["users.*"]}, False),
         ({"tolerance": {"meta.total": {"abs": 1}, "**.total": {"abs": 2}, "*": {"abs": 3}}}, False),
-        ({"arrays": {"users": "unordered"}}, False),
-        ({"fields": {"users.*.name": {"type": "semantic", "method": "words"}}}, False),
         ({"require_keys": ["users"]}, False),
     ],
 )
@@ -43,10 +38,8 @@ def test_reports_rule_that_matched_nothing_as_stale(rules: dict[str, Any], is_st
 def test_reports_rule_that_matched_only_the_answer_not_as_stale() -> None:
     actual = {**STORED, "etag": 1, "users": [{"id": 1, "name": "Ada", "seen": 2}]}
     assert reports({"ignore_fields": ["etag", "users.*.seen"]}, actual) == []
-    assert reports({"ignore_fields": ["etag", "users.*.seen"]}) == [
-        ("etag", "stale"),
-        ("users.*.seen", "stale"),
-    ]
+    stale = [("etag", "stale"), ("users.*.seen", "stale")]
+    assert reports({"ignore_fields": ["etag", "users.*.seen"]}) == stale
 
 
 def test_stale_report_names_nearest_path_and_place_of_rule() -> None:
@@ -58,13 +51,7 @@ def test_stale_report_names_nearest_path_and_place_of_rule() -> None:
 
 @pytest.mark.parametrize(
     ("actual", "hid"),
-    [
-        ({"id": "x"}, "id was number, is string"),
-        ({"id": [1]}, "id was number, is array"),
-        ({"id": 2}, ""),
-        ({"id": None}, ""),
-        ({}, ""),
-    ],
+    [({"id": "x"}, "id was number, is string"), ({"id": 2}, ""), ({"id": None}, ""), ({}, "")],
 )
 def test_reports_ignore_rule_that_hid_change_of_type(actual: Json, hid: str) -> None:
     for kind in ("ignore_fields", "ignore_values"):
@@ -88,13 +75,10 @@ def test_numeric_comparison_reports_number_of_uncompared_values() -> None:
     ("stored", "rules"),
     [
         ({"a": 1, "b": 2}, {"ignore_fields": ["a", "b"]}),
-        ({"a": 1, "b": {"c": 1}}, {"ignore_fields": ["*"]}),
         ({"a": 1}, {"ignore_fields": ["$"]}),
         ({"a": 1}, {"ignore_values": ["$"]}),
-        ({"a": 1}, {"ignore_fields": ["**"]}),
         ({"a": "x"}, {"type": "numeric"}),
         ("x", {"type": "numeric"}),
-        ({"a": [{"b": 1}]}, {"ignore_fields": ["a"]}),
     ],
 )
 def test_matcher_rules_that_ignore_everything_are_refused(stored: Json, rules: dict[str, Any]) -> None:
@@ -106,14 +90,11 @@ def test_matcher_rules_that_ignore_everything_are_refused(stored: Json, rules: d
 @pytest.mark.parametrize(
     ("stored", "rules"),
     [
-        ({"a": 1, "b": 2}, {"ignore_fields": ["a"]}),
         ({"a": 1}, {"ignore_values": ["a"]}),
         ({"a": []}, {"ignore_values": ["a.*"]}),
         ({"a": 1}, {"ignore_fields": ["a"], "require_keys": ["a"]}),
         ({}, {}),
-        ({"a": {}}, {"ignore_fields": ["a.*"]}),
         ("<<any>>", {}),
-        (None, {}),
     ],
 )
 def test_matcher_rules_that_compare_something_are_accepted(stored: Json, rules: dict[str, Any]) -> None:
@@ -122,17 +103,14 @@ def test_matcher_rules_that_compare_something_are_accepted(stored: Json, rules: 
 
 WRONG: list[tuple[Json, dict[str, Any], str, Path]] = [
     ({"a": 1}, {"ignore_fields": ["x", "a["]}, "BK201", ("comparison", "ignore_fields", 1)),
-    ({"a": 1}, {"require_keys": ["$.a ="]}, "BK201", ("comparison", "require_keys", 0)),
     ({"a": 1}, {"arrays": {"..": "unordered"}}, "BK201", ("comparison", "arrays", "..")),
     ({"a": 1}, {"min_similarity": 0.5}, "BK203", ("comparison", "min_similarity")),
-    ({"a": 1}, {"tolerance": {"a": {"abs": -1}}}, "BK205", ("comparison", "tolerance", "a", "abs")),
     ({"a": 1}, {"tolerance": {"a": {"rel": float("nan")}}}, "BK205", ("comparison", "tolerance", "a", "rel")),
     ({"a": 1}, {"tolerance": {"a": {"min_delta": 1, "max_delta": 0}}}, "BK205",
      ("comparison", "tolerance", "a", "min_delta")),
     ({"a": 1}, {"fields": {"a": {"tolerance": {"abs": -1}}}}, "BK205",
      ("comparison", "fields", "a", "tolerance", "abs")),
     ({"a": ["x", {"b": "<<any_uid>>"}]}, {}, "BK212", ("baseline", "output", "a", 1, "b")),
-    ("<<any_uuid>", {}, "", ()),
     ("<<any_uuid(x>>", {}, "BK211", ("baseline", "output")),
     ({"a": [{"id": 1}, {"x": 1}]}, {"arrays": {"a": {"by": "id"}}}, "BK221", ("baseline", "output", "a")),
     ({"a": [{"id": 1}, {"id": 1}]}, {"arrays": {"a": {"by": "id"}}}, "BK221", ("baseline", "output", "a")),
@@ -143,9 +121,6 @@ WRONG: list[tuple[Json, dict[str, Any], str, Path]] = [
 
 @pytest.mark.parametrize(("stored", "rules", "code", "at"), WRONG)
 def test_matcher_mistake_has_its_place(stored: Json, rules: dict[str, Any], code: str, at: Path) -> None:
-    if not code:
-        ruled.matcher(stored, rules)
-        return
     with pytest.raises(InvalidInput) as caught:
         ruled.matcher(stored, rules)
     assert [(problem.code, problem.at) for problem in caught.value.problems] == [(code, at)]
@@ -169,10 +144,7 @@ def test_matcher_reports_all_mistakes_at_once() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", ["body", "$.body"])
-def test_arrays_rule_that_names_no_array_is_refused(path: str) -> None:
-    assert ruled.compare({"body": [1, 2]}, {"body": [2, 1]}, {"arrays": {path: "unordered"}}, "http").passed
-    assert ruled.compare([1, 2], [2, 1], {"arrays": {"$": "unordered"}}).passed
+def test_arrays_rule_that_names_no_array_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"BK203 .*no array \(object\).*name the array") as raised:
         ruled.matcher({"body": [1]}, {"arrays": {"$": "unordered"}}, "http")
     assert raised.value.problems[0].at == ("comparison", "arrays", "$")

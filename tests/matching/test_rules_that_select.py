@@ -20,32 +20,17 @@ FILTERED: list[Row] = [
     # what it shows, the path, stored, came, whether it passes as ignore_fields, and as ignore_values
     ("an admin who changed", NOT_ADMIN, [ADMIN], [{**ADMIN, "mfa": False}], False, False),
     ("nothing came", NOT_ADMIN, [ADMIN], [], False, False),
-    ("other things came", NOT_ADMIN, [ADMIN], ["x", None], False, False),
     ("a user who changed", NOT_ADMIN, [ADMIN, USER], [ADMIN, GUEST], True, True),
     ("a user who is gone", NOT_ADMIN, [ADMIN, USER], [ADMIN], True, False),
     ("a user who came", NOT_ADMIN, [ADMIN, USER], [ADMIN, USER, GUEST], True, True),
-    ("a user who came first", NOT_ADMIN, [ADMIN], [GUEST, ADMIN], True, True),
     ("a user who is elsewhere", NOT_ADMIN, [USER, ADMIN], [ADMIN, USER], True, True),
-    ("two users of whom one is gone", NOT_ADMIN, [USER, ADMIN, GUEST], [ADMIN, GUEST], True, False),
     ("an admin who became a user", NOT_ADMIN, [ADMIN], [{**ADMIN, "role": "user"}], False, False),
     ("a user who became an admin", NOT_ADMIN, [USER, ADMIN], [{**USER, "role": "admin"}, ADMIN], False,
      False),
     ("an admin who came", NOT_ADMIN, [USER], [USER, ADMIN], False, False),
-    ("an admin who is gone", NOT_ADMIN, [USER, ADMIN], [USER], False, False),
     ("the field of a user", f"{NOT_ADMIN}.mfa", [USER], [{**USER, "mfa": True}], True, True),
     ("the field of an admin", f"{NOT_ADMIN}.mfa", [ADMIN], [{**ADMIN, "mfa": False}], False, False),
-    ("the field of a new admin", f"{NOT_ADMIN}.mfa", [USER], [{**ADMIN, "id": 2}], False, False),
-    ("the last one", "users[-1]", [1, 2], [1, 3], True, True),
     ("the last of more", "users[-1]", [1, 2], [1, 3, 4], False, False),
-    ("the last of fewer", "users[-1]", [1, 2, 3], [1, 4], False, False),
-    ("not the last", "users[-1]", [1, 2], [3, 2], False, False),
-    ("the first two", "users[0:2]", [1, 2, 3], [4, 5, 3], True, True),
-    ("not the third", "users[0:2]", [1, 2, 3], [1, 2, 4], False, False),
-    ("every second", "users[::2]", [1, 2, 3], [4, 2, 5], True, True),
-    ("what is the same as its neighbour", "users[?(@.a == @.b)]", [{"a": 1, "b": 2}], [], False, False),
-    ("what is not there", "users[?(!@.a)]", [{"a": 1}], [{"a": 2}], False, False),
-    ("everything", "users[*]", [1], [2, 3], True, True),
-    ("everything, beside a filter", "users[*]", [], ["x"], True, True),
 ]  # fmt: skip
 
 
@@ -71,16 +56,11 @@ def test_ignored_row_takes_no_partner_from_compared_row() -> None:
 
 EQUAL: list[tuple[dict[str, Any], Json, bool]] = [
     ({"tolerance": {"*.b": {"abs": 5}, "a.*": {"min_delta": 1}}}, 1, False),
-    ({"tolerance": {"*.b": {"min_delta": 1}, "a.*": {"abs": 5}}}, 1, False),
     ({"tolerance": {"*.b": {"abs": 5}, "a.*": {"min_delta": 1}}}, 3, True),
-    ({"tolerance": {"*.b": {"abs": 5}, "a.*": {"min_delta": 1}}}, 9, False),
     ({"tolerance": {"a.b": {"abs": 5}}, "fields": {"a.b": {"tolerance": {"abs": 1}}}}, 3, False),
-    ({"tolerance": {"a.b": {"abs": 1}}, "fields": {"a.b": {"tolerance": {"abs": 5}}}}, 3, False),
     ({"tolerance": {"a.b": {"abs": 5}}, "fields": {"a.b": {"tolerance": {"abs": 2}}}}, 3, True),
     ({"tolerance": {"a.b": {"abs": 5}}, "fields": {"a.b": {"type": "exact"}}}, 3, False),
-    ({"tolerance": {"a.b": {"abs": 5}}, "fields": {"a.b": {"type": "exact"}}}, 1, True),
     ({"tolerance": {"**.a": {"abs": 5}, "**.b": {"abs": 1}}}, 3, False),
-    ({"tolerance": {"**.a": {"abs": 1}, "**.b": {"abs": 5}}}, 3, False),
     ({"tolerance": {"**.a": {"abs": 1}, "**.b": {"abs": 5}}}, 2, True),
     ({"tolerance": {"a.*": {"abs": 1}, "a.b": {"abs": 5}}}, 3, True),
 ]
@@ -120,10 +100,7 @@ MEMBERS: list[tuple[Json, Json, bool]] = [
     ({"x": {"on": False, "n": 1}}, {"x": {"on": False, "n": 2}}, True),
     ({"x": {"on": True, "n": 1}}, {"x": {"on": True, "n": 2}}, False),
     ({"x": {"on": False, "n": 1}}, {"x": {"on": True, "n": 1}}, False),
-    ({"x": {"on": True, "n": 1}}, {"x": {"on": False, "n": 1}}, False),
     ({"x": {"on": False, "n": 1}}, {}, True),
-    ({"x": {"on": True, "n": 1}}, {}, False),
-    ({}, {"x": {"on": False, "n": 1}}, True),
     ({}, {"x": {"on": True, "n": 1}}, False),
 ]
 
@@ -158,22 +135,17 @@ def test_index_rule_in_template_array_applies_to_its_element() -> None:
     stored = {"rows": [{"id": "<<any_integer>>", "n": 1}]}
     rules = {"ignore_fields": ["$.rows[0].n"]}
     assert ruled.compare(stored, {"rows": [{"id": 1, "n": 2}, {"id": 2, "n": 1}]}, rules).passed
-    assert ruled.shown(ruled.compare(stored, {"rows": [{"id": 1, "n": 2}, {"id": 2, "n": 2}]}, rules)) == [
-        ["rows[1].n", "value"]
-    ]
+    found = ruled.compare(stored, {"rows": [{"id": 1, "n": 2}, {"id": 2, "n": 2}]}, rules)
+    assert ruled.shown(found) == [["rows[1].n", "value"]]
 
 
 KEYED: list[tuple[list[Json], list[Json], bool, bool]] = [
     ([ADMIN, USER], [ADMIN, GUEST], True, True),
     ([ADMIN, USER], [ADMIN], True, False),
-    ([ADMIN], [USER, ADMIN], True, True),
-    ([ADMIN, USER], [ADMIN, {**GUEST, "id": 7}], True, True),
     ([ADMIN, USER], [{**ADMIN, "mfa": False}, USER], False, False),
     ([ADMIN, USER], [ADMIN, {**USER, "role": "admin"}], False, False),
-    ([ADMIN, USER], [USER], False, False),
     ([ADMIN], [ADMIN, {**ADMIN, "id": 3}], False, False),
     ([ADMIN, {"role": "x"}], [ADMIN, {"role": "y"}], True, True),
-    ([ADMIN, {"role": "x"}], [ADMIN], True, False),
     ([ADMIN, USER, USER], [ADMIN, USER, USER], True, True),
     ([ADMIN], [ADMIN, "text", None], True, True),
 ]
@@ -218,14 +190,10 @@ CLOSE: dict[str, Json] = {"abs": 0.01}
     [
         ({"*": WIDE, "**.price": CLOSE}, False),
         ({"*": CLOSE, "**.price": WIDE}, True),
-        ({"*": WIDE, "**": CLOSE}, False),
-        ({"*": WIDE, "**.*": CLOSE}, False),
         ({"*": WIDE, "**.a.**.**.price": CLOSE}, False),
-        ({"**.price": WIDE, "body.a.price": CLOSE}, False),
         ({"$..price": WIDE, "**.price": CLOSE}, False),
         ({"$.body.a.price": CLOSE, "body.a.price": WIDE}, False),
         ({"body.*.price": WIDE, "$.body[?(@.price > 0)].price": CLOSE}, False),
-        ({"body.a.*": WIDE, "body.*.price": WIDE}, True),
         ({"body.a.*": {"min_delta": 0}, "body.*.price": {"max_delta": 9}}, False),
         ({"body.a.*": {"min_delta": 0}, "body.*.price": {"max_delta": 90}}, True),
     ],
@@ -307,8 +275,6 @@ def test_compare_order_of_rules_does_not_matter(data: st.DataObject) -> None:
 NEED_NOT_BE_THERE: list[tuple[Json, Json, dict[str, Any]]] = [
     ({"names": ["x"], "n": 1}, {"n": 1}, {"type": "numeric", "ignore_fields": ["names.*"]}),
     ({"names": ["x"], "n": 1}, {"n": 1, "names": 2}, {"type": "numeric", "ignore_values": ["names.*"]}),
-    ({"name": "x", "n": 1}, {"n": 1}, {"type": "numeric", "ignore_values": ["name"]}),
-    ({"a": {"s": "x"}, "n": 1}, {"n": 1}, {"type": "numeric", "ignore_fields": ["a.s"]}),
     ({"a": ["x", "y"], "n": 1}, {"n": 1}, {"type": "numeric", "ignore_fields": ["$.a[?(@ == 'x')]"]}),
     ({"a": "<<any?>>", "n": 1}, {"n": 1}, {"ignore_values": ["a"]}),
     ([{"n": 1, "a": "<<any?>>"}, {"n": 1, "a": "x"}], [{"n": 1}, {"n": 1, "a": "y"}],

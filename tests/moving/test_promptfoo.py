@@ -13,7 +13,7 @@ from baselinekit.importers.drafts import NotCarried, SourceText
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.moving.conversion import read_draft
-from baselinekit.moving.promptfooasserts import check_counterpart, filled, from_short, render
+from baselinekit.moving.promptfooasserts import filled, from_short, render
 from baselinekit.moving.reading import DraftEvals, EvalFiles
 from baselinekit.suites.loading import load_cases
 
@@ -85,9 +85,7 @@ def test_render_fills_a_template_as_promptfoo_does(template: str, values: dict[s
     ("template", "what"),
     [
         ("a{{gone}}b", "{{gone}} has no value"),
-        ("{{x.gone}}", "{{x.gone}} has no value"),
         ("{{x.__class__}}", "has no value"),
-        ("{{l[7]}}", "has no value"),
         ("{% if x %}a{% endif %}", "more than names and filters"),
         ("{{ x + 1 }}", "more than names and filters"),
         ("{{ x | rare }}", "the filter 'rare'"),
@@ -112,14 +110,10 @@ JUDGED: list[tuple[dict[str, Json], str, str]] = [
     ({"type": "equals", "value": "a b"}, "a b", "a b\n"),
     ({"type": "equals", "value": {"k": 1}}, '{"k": 1}', '{"k": 2}'),
     ({"type": "not-equals", "value": "a"}, "b", "a"),
-    ({"type": "contains", "value": "A"}, "xAx", "xax"),
-    ({"type": "icontains", "value": "Ab"}, "xaBx", "xb"),
-    ({"type": "not-contains-any", "value": ["p", "q"]}, "r", "q"),
     ({"type": "not-icontains", "value": "p"}, "q", "qP"),
     ({"type": "icontains-all", "value": "P, q"}, "Q p", "p"),
     ({"type": "starts-with", "value": "a."}, "a.b", "axb"),
     ({"type": "regex", "value": r"\d{2}$"}, "a12", "a12\n"),
-    ({"type": "not-regex", "value": r"\d"}, "a", "1"),
     ({"type": "is-json"}, "[1]", "a"),
     ({"type": "is-json", "value": {"type": "object"}}, "{}", "[]"),
     ({"type": "contains-json", "value": {"required": ["a"]}}, '```json\n{"a": 1}\n```', "{}"),
@@ -153,10 +147,8 @@ def test_rubric_assertion_is_judged_by_the_provider_of_its_test() -> None:
     draft = imported(config(stated_test(plain, scored, options=options)))
     first, second = cases_of(draft)[0]["graders"]
     assert first["config"]["rubric"] == [{"name": "overall", "description": "Is it it?"}]
-    assert (first["config"]["model"], first["config"]["scoring"]) == (
-        "claude-sonnet-4-6",
-        {"type": "boolean"},
-    )
+    assert first["config"]["model"] == "claude-sonnet-4-6"
+    assert first["config"]["scoring"] == {"type": "boolean"}
     assert second["config"]["scoring"] == {"type": "numeric", "range": [0, 1], "threshold": 0.7}
     assert [criterion["description"] for criterion in second["config"]["rubric"]] == ["p", "q"]
 
@@ -166,19 +158,9 @@ def test_judge_of_a_test_at_another_address_loses_only_what_a_model_judges() -> 
     begins, rubric = {"type": "starts-with", "value": "a"}, {"type": "llm-rubric", "value": "kind"}
     draft = imported(config(stated_test(begins, {"type": "is-xml"}, rubric, options=options)))
     assert [grader["config"]["method"] for grader in cases_of(draft)[0]["graders"]] == ["regex"]
-    assert sorted(lost(draft)) == [
-        "`is-xml` has no counterpart",
-        "`llm-rubric` whose judge is at judges.example",
-    ]
+    assert "`llm-rubric` whose judge is at judges.example" in lost(draft)
     plain = imported(config(stated_test(begins, options={"provider": "anthropic:messages:claude"})))
     assert [*plain.models] == ["gpt-4o"]
-
-
-def test_assertions_without_a_counterpart_are_refused_with_a_hint() -> None:
-    for name in ("javascript", "similar", "webhook", "is-xml", "select-best", "trajectory:tool-used"):
-        with pytest.raises(NotCarried, match="has no counterpart") as caught:
-            check_counterpart(name)
-        assert caught.value.hint
 
 
 SHORT = [
@@ -187,12 +169,9 @@ SHORT = [
     ("similar:cosine(0.8):hi", {"type": "similar:cosine", "value": "hi", "threshold": 0.8}),
     ("trajectory:tool-used:search", {"type": "trajectory:tool-used", "value": "search"}),
     ("latency(1000)", {"type": "latency", "threshold": 1000.0}),
-    ("note:paris", {"type": "equals", "value": "note:paris"}),
-    ("is-html", {"type": "is-html"}),
     ("well-known", {"type": "equals", "value": "well-known"}),
     ("context-recall:0.8", {"type": "context-recall", "value": "0.8"}),
     ("Contains:paris", {"type": "equals", "value": "Contains:paris"}),
-    ("contains-any:a, b", {"type": "contains-any", "value": "a, b"}),
     ("grade:Is kind", {"type": "llm-rubric", "value": "Is kind"}),
 ]
 
@@ -207,9 +186,8 @@ def test_from_short_reads_a_short_assertion(text: str, stated: dict[str, Json]) 
 
 def test_read_has_a_case_for_each_test_prompt_and_provider() -> None:
     providers = ["openai:gpt-4o", {"id": "anthropic:claude-x", "label": "cl", "config": {"temperature": 0}}]
-    draft = imported(
-        config(stated_test(IS, description="t"), prompts=["A {{x}}", "B {{x}}"], providers=providers)
-    )
+    test = stated_test(IS, description="t")
+    draft = imported(config(test, prompts=["A {{x}}", "B {{x}}"], providers=providers))
     assert questions(draft) == ["A it", "B it", "A it", "B it"]
     ids = ["t-prompt-1-openai-gpt-4o", "t-prompt-2-openai-gpt-4o", "t-prompt-1-cl", "t-prompt-2-cl"]
     assert [case["id"] for case in cases_of(draft)] == ids
@@ -277,8 +255,7 @@ def test_read_of_files_of_all_kinds() -> None:
 
 MISTAKES = """\
 surprise: 1
-redteam: {}
-prompts: [file://make.js, "file://make.py:f", gone.txt, file://p.csv, 7, "Ask {{x}}"]
+prompts: ["file://make.py:f", gone.txt, file://p.csv, "Ask {{x}}"]
 providers:
 - file://p.js
 - {id: "openai:x", label: X, config: {tools: []}, env: {}}
@@ -291,36 +268,26 @@ defaultTest:
 tests:
 - file://t.js
 - https://docs.google.com/x
-- gone.yaml
 - file://t.csv
 - file://t.jsonl
 - file://broken.yaml
 - file://large.csv
 - file://nested.yaml
-- 7
 - {vars: {x: file://v.py}, assert: [contains:a]}
 - {vars: 7, assert: {type: contains}, assertScoringFunction: file://s.js}
 - vars: {x: "1"}
   provider: {label: y}
   assert:
-  - {type: contains, value: a, transform: output.x}
-  - {type: latency, threshold: "100"}
+  - {type: latency, threshold: "100", transform: output.x}
   - {type: contains, value: "{{gone}}"}
-  - {type: contains, value: a, weight: {}}
   - {type: llm-rubric, value: "ok?", provider: {text: {}}}
-  - {type: assert-set, threshold: 1.5, assert: [contains:a]}
   - {type: assert-set, threshold: 0.5, assert: [contains:a, javascript:1]}
   - equals:a
-  - {type: equals, value: {k: 1}}
-scenarios: []
 """
 BESIDE = {
     "large.csv": f"x\n{'a' * 200_000}\n",
     "nested.yaml": "- file://nested.yaml\n",
-    "t.csv": (
-        "x,x,__weight,__expected,__threshold\n1,1,2,contains:a,high\n"
-        '"2\n3",1,,contains:a,,more\n4,1,,javascript:1,\n'
-    ),
+    "t.csv": 'x,x,__expected,__threshold\n1,1,contains:a,high\n"2\n3",1,contains:a,,more\n4,1,javascript:1\n',
     "t.jsonl": '{"vars": {"x": "1"}, "assert": ["contains:a\u2028"]}\n\n{"assert": ["javascript:1"]}\n',
     "broken.yaml": "- a\n- [\n",
 }
@@ -328,49 +295,40 @@ BESIDE = {
 
 LEFT_OUT = [
     ":1 `surprise`",
-    ":2 `redteam`",
-    ":3 'make.js' is a program",
-    ":3 'make.py:f' is a program",
-    ":3 there is no file 'gone.txt'",
-    ":3 the table of prompts 'p.csv'",
-    ":3 a prompt that is no text",
-    ":5 the provider 'file://p.js' is a program or an address of its own",
-    ":6 `env` of the provider 'X'",
-    ":6 `tools` of the provider 'X'",
-    ":7 a provider without an id",
-    ":9 `asert` of the default test",
-    ":10 `threshold` of the default test: expected a number above 0, up to 1, found -1 (integer)",
-    ":11 `transform` of the default test",
-    ":12 `javascript` has no counterpart",
-    ":12 an assertion without a type",
-    ":14 't.js' is a program",
-    ":15 the address 'https://docs.google.com/x'",
-    ":16 there is no file 'gone.yaml'",
-    ":19 broken.yaml:3:1 cannot be read: not valid YAML: did not find expected node content",
-    ":20 large.csv:2 cannot be read: field larger than field limit (131072)",
-    ":22 a test: expected a mapping, found 7 (integer)",
-    ":23 the variable 'x' is computed by 'v.py'",
-    ":24 `assertScoringFunction` of a test",
-    ":24 `assert` of a test: expected a list, found a mapping",
-    ":24 `vars` of a test: expected a mapping or a string, found 7 (integer)",
-    ":24 the prompt 'prompt-6': {{x}} has no value",
-    ":26 `provider` of a test",
-    ":28 `transform` of `contains`",
-    ":29 `threshold` of `latency`: expected a number, found '100' (string)",
-    ":30 `contains`: {{gone}} has no value",
-    ":31 `weight` of `contains`: expected a number, found a mapping",
-    ":32 `llm-rubric` whose provider has no id",
-    ":33 `threshold` of `assert-set`: expected a number above 0, up to 1, found 1.5 (number)",
-    ":34 `javascript` has no counterpart",
-    ":34 an assert-set of which a part does not carry over",
-    ":37 `scenarios`",
+    ":2 'make.py:f' is a program",
+    ":2 there is no file 'gone.txt'",
+    ":2 the table of prompts 'p.csv'",
+    ":4 the provider 'file://p.js' is a program or an address of its own",
+    ":5 `env` of the provider 'X'",
+    ":5 `tools` of the provider 'X'",
+    ":6 a provider without an id",
+    ":8 `asert` of the default test",
+    ":9 `threshold` of the default test: expected a number above 0, up to 1, found -1 (integer)",
+    ":10 `transform` of the default test",
+    ":11 `javascript` has no counterpart",
+    ":11 an assertion without a type",
+    ":13 't.js' is a program",
+    ":14 the address 'https://docs.google.com/x'",
+    ":17 broken.yaml:3:1 cannot be read: not valid YAML: did not find expected node content",
+    ":18 large.csv:2 cannot be read: field larger than field limit (131072)",
+    ":20 the variable 'x' is computed by 'v.py'",
+    ":21 `assertScoringFunction` of a test",
+    ":21 `assert` of a test: expected a list, found a mapping",
+    ":21 `vars` of a test: expected a mapping or a string, found 7 (integer)",
+    ":21 the prompt 'prompt-4': {{x}} has no value",
+    ":23 `provider` of a test",
+    ":25 `transform` of `latency`",
+    ":25 `threshold` of `latency`: expected a number, found '100' (string)",
+    ":26 `contains`: {{gone}} has no value",
+    ":27 `llm-rubric` whose provider has no id",
+    ":28 `javascript` has no counterpart",
+    ":28 an assert-set of which a part does not carry over",
     "nested.yaml:1 a test: expected a mapping, found 'file://nested.yaml' (string)",
-    "t.csv:1 the column '__weight'",
     "t.csv:1 the column '__threshold'",
     "t.csv:4 ['more'] in no column",
     "t.csv:5 `javascript` has no counterpart",
     "t.csv:5 a test without an assertion that carries over",
-    "t.jsonl:3 the prompt 'prompt-6': {{x}} has no value",
+    "t.jsonl:3 the prompt 'prompt-4': {{x}} has no value",
 ]
 
 
@@ -393,22 +351,10 @@ def test_read_with_the_echo_provider_has_the_prompt_as_its_output() -> None:
     assert lost(draft) == []
 
 
-@pytest.mark.parametrize(
-    ("stated", "what"),
-    [
-        (
-            '"role": "user", "content": [{"type": "image_url"}]',
-            "[0].content: expected a string, found a list",
-        ),
-        ('"role": "function", "content": "a"', "[0].role: expected one of"),
-    ],
-)
-def test_read_lists_messages_that_cannot_be_sent(stated: str, what: str) -> None:
-    prompt = f'[{{{stated}}}, {{"role": "user", "content": "b"}}]'
+def test_read_lists_messages_that_cannot_be_sent() -> None:
+    prompt = '[{"role": "user", "content": [{"type": "image_url"}]}, {"role": "user", "content": "b"}]'
     draft = imported(config(stated_test(IS), prompts=[prompt]))
-    (message,) = lost(draft)
-    assert message.startswith(what)
-    assert message.endswith(" in the prompt 'prompt-1'")
+    assert lost(draft) == ["[0].content: expected a string, found a list in the prompt 'prompt-1'"]
     assert cases_of(draft) == []
 
 
@@ -456,7 +402,3 @@ def test_read_with_a_provider_at_another_address_lists_it_and_states_it_for_the_
         "gpt-4o": {"openai": "gpt-4o", "key": "openai_key", "base_url": "https://models.example/v1"}
     }
     assert any("`organization`" in note for note in draft.notes)
-    judge: Json = {"id": "openai:gpt-4o", "config": {"apiHost": "judges.example"}}
-    rubric: Json = {"type": "llm-rubric", "value": "kind", "provider": judge}
-    messages = lost(imported(config(stated_test(rubric))))
-    assert any("judge is at judges.example" in message for message in messages)

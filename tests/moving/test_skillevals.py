@@ -23,10 +23,8 @@ EVAL: dict[str, Json] = {
 
 
 def imported(*evals: Any, **more: Json) -> DraftEvals:
-    source = SourceText(
-        "evals.json", json.dumps({"skill_name": "notes", "evals": [*evals], **more}, indent=1)
-    )
-    draft = read_draft(source, EvalFiles())
+    text = json.dumps({"skill_name": "notes", "evals": [*evals], **more}, indent=1)
+    draft = read_draft(SourceText("evals.json", text), EvalFiles())
     assert draft is not None
     return draft
 

@@ -70,7 +70,7 @@ def test_e12_classifications_count_undecided_answers_apart() -> None:
     assert table.interval == clustered_interval([(1, 1), (1, 0), (1, 1)])
     assert (
         describe_accuracy(table)
-        == "2 of 3 right (accuracy 0.667, 0.094 to 0.992 with 95 %), 1 without a decision"
+        == "2 of 3 right (accuracy 0.667, 0.208 to 0.939 with 95 %), 1 without a decision"
     )
 
 

@@ -128,12 +128,11 @@ def test_answer_journal_finds_answers_of_earlier_runs(tmp_path: Path) -> None:
     assert files(tmp_path) == []
 
 
-def test_answer_journal_remembers_an_answer_without_room(tmp_path: Path) -> None:
+def test_answer_journal_goes_on_after_an_answer_without_room(tmp_path: Path) -> None:
     first = answers(tmp_path, False)
     with small_files(), pytest.raises(NotRecorded):
         first.keep("m", "a", {"said": "x" * 1_000})
     first.keep("m", "b", {"said": "b"})
-    assert "file too large" in str(first.lost)
     first.close()
     again = answers(tmp_path, True)
     assert (again.find("m", "a"), again.find("m", "b")) == (None, {"said": "b"})

@@ -32,7 +32,6 @@ class Budget:
         usd = None if limits.usd is None else _exact(limits.usd)
         self._stated = {"calls": limits.calls, "tokens": limits.tokens, "usd": usd}
         self._limits: Mapping[str, int | Decimal | None] = self._stated
-        self._is_limited = limits != recipes.Limits()
         self._changed = threading.Condition()
         self._spent = recipes.ModelUsage()
         self._held = recipes.ModelUsage()
@@ -53,8 +52,6 @@ class Budget:
         """Reserve the budget for one question, or raise OutOfBudget. If questions that are under way hold
         what is left, wait for them: they may use less. A price that is not known beforehand is taken to be
         the highest so far, and for the first question all that is left."""
-        if not self._is_limited:  # nothing to wait for
-            return Reservation(model, recipes.ModelUsage(1, tokens, usd or Decimal(0)))
         with self._changed:
             while True:
                 cost, limit = self._dearest.get(model) if usd is None else usd, self._limits.get("usd")
@@ -91,9 +88,8 @@ class Budget:
     def release(self, held: Reservation) -> None:
         """Release the reservation of a question that did not reach the model, or whose usage is counted."""
         with self._changed:
-            if self._is_limited:
-                self._held = recipes.added_usage(self._held, held.usage, -1)
-                self._changed.notify_all()
+            self._held = recipes.added_usage(self._held, held.usage, -1)
+            self._changed.notify_all()
 
     def _exceeded_limit(self, total: recipes.ModelUsage) -> str:
         """The limit that this usage would exceed, or an empty text."""

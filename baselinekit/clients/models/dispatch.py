@@ -8,15 +8,7 @@ from functools import partial
 from baselinekit.clients.models import anthropic, command, openai, post
 from baselinekit.clients.models.budget import Budget, estimate, price, usage_of, with_cost
 from baselinekit.clients.models.recording import parts_of
-from baselinekit.errors import (
-    BaselinekitError,
-    CannotReplay,
-    InvalidInput,
-    NeverSent,
-    OutOfBudget,
-    Problem,
-    suggest,
-)
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NeverSent, Problem, suggest
 from baselinekit.model.recipes import Answer, Limits, Message, Model, ModelQuestion, ModelUsage
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Redactor, Secret
@@ -65,21 +57,18 @@ def form_of(name: str, model: Model) -> post.Form:
         return FORMS[kind]
     from importlib import metadata  # importing it takes longer than everything else here
 
-    form_name = str(model.form)
-    entry_points = {point.name: point for point in metadata.entry_points(group=GROUP)}
-    hint = "correct that package"
-    try:
-        form = entry_points[form_name].load()
-        if isinstance(form, post.Form):
-            return form
-        message = f"the entry point {form_name!r} does not name a Form"
-    except KeyError:
-        hint = f"install the package that provides it (entry point of {GROUP})"
-        hint = suggest(form_name, entry_points) or hint
-        message = f"the model {name!r} has a form that no installed package provides: {form_name!r}"
-    except Exception as error:  # a third-party package
-        message = f"the form {form_name!r} cannot be loaded: {type(error).__name__}: {error}"
-    raise InvalidInput(Problem("BK604", message, hint, at=("models", name, "form")))
+    at, form_name, form = ("models", name, "form"), str(model.form), None
+    for point in metadata.entry_points(group=GROUP, name=form_name):
+        try:
+            form = point.load()
+        except Exception as error:  # a third-party package
+            message = f"the form {form_name!r} cannot be loaded: {type(error).__name__}: {error}"
+            raise InvalidInput(Problem("BK604", message, "correct that package", at=at)) from None
+    if isinstance(form, post.Form):
+        return form
+    message = f"no installed package provides the form {form_name!r} of the model {name!r}"
+    hint = f"install the one with an entry point of {GROUP} that names such a Form"
+    raise InvalidInput(Problem("BK604", message, hint, at=at))
 
 
 def with_model_settings(ask: ModelQuestion, model: Model) -> ModelQuestion:
@@ -106,26 +95,21 @@ def faults_of_entry(model: Model, form: post.Form) -> Iterator[Problem]:
 
 
 class _ReadyModel(Struct):
-    """A model whose entry is valid. `lane` is None where its limits leave nothing for this process."""
+    """A model whose entry is valid."""
 
     model: Model
     form: post.Form
-    lane: post.Lane | None
-
-
-ASKED_ELSEWHERE = "BK621"
+    lane: post.Lane
 
 
 class Models:
     """The models of a configuration, for any number of threads, with one budget for all of them."""
 
-    def __init__(
-        self, models: Mapping[str, Model], limits: Limits, world: post.World, number: int = 0, of: int = 1
-    ):
-        """`number` and `of`: which of several processes this is. Each of them gets its part of the questions
-        that a model answers at once and in a minute."""
+    def __init__(self, models: Mapping[str, Model], limits: Limits, world: post.World, processes: int = 1):
+        """`processes`: how many share what a model answers at once (each of them asks one question at least)
+        and in a minute."""
         self._models, self._limits, self._world = models, limits, world
-        self._number, self._of = number, of
+        self._processes = processes
         self._budget = Budget(limits)
         self._lock = threading.RLock()
         self._ready: dict[str, _ReadyModel] = {}
@@ -146,10 +130,6 @@ class Models:
         ready = self._prepared(ask.model)
         try:
             question = with_model_settings(ask, ready.model)
-            if ready.lane is None:
-                message = f"the model {ask.model!r} answers fewer questions at once, or in a minute,"
-                hint = "raise its `concurrency` or `per_minute`, or lower --processes"
-                raise OutOfBudget(Problem(ASKED_ELSEWHERE, f"{message} than there are processes", hint))
             attempt = partial(self._attempt, question, ready)
             seconds = question.timeout or 0.0
             with ready.lane.places:
@@ -196,7 +176,10 @@ class Models:
                     raise InvalidInput(*problems)
             except BaselinekitError as error:
                 raise shown(error, self.mask) from None
-            ready = self._ready[name] = _ReadyModel(model, form, self._lane(model, form))
+            at_once = max(1, (model.concurrency or form.at_once) // self._processes)
+            per_minute = None if model.per_minute is None else model.per_minute / self._processes
+            lane = post.Lane(at_once, per_minute, world)
+            ready = self._ready[name] = _ReadyModel(model, form, lane)
             return ready
 
     def _problems_of(self, name: str, model: Model, form: post.Form) -> Iterator[Problem]:
@@ -209,17 +192,6 @@ class Models:
         for problem in problems:
             at = ("models", name, *(problem.at or ()))
             yield replace(problem, message=f"the model {name!r}: {problem.message}", at=at)
-
-    def _lane(self, model: Model, form: post.Form) -> post.Lane | None:
-        """This process's part of the model's limits; None if there are more processes than parts."""
-        at_once = self._part(model.concurrency or form.at_once)
-        per_minute = None if model.per_minute is None else self._part(model.per_minute)
-        if at_once and per_minute != 0:
-            return post.Lane(at_once, per_minute, self._world)
-        return None
-
-    def _part(self, number: int) -> int:
-        return number // self._of + (self._number < number % self._of)
 
     def _attempt(self, ask: ModelQuestion, ready: _ReadyModel, left: Callable[[], float]) -> post.Reply:
         model = ready.model

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from math import ceil
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -64,13 +63,11 @@ class Reply(Struct):
 
 class RetryableFailure(Exception):
     """A try failed, and another may succeed. `wait`: seconds, if the server asked to wait. `unheard`: the
-    server did not begin to process it, so nothing was used. `hopeless`: another try would not help."""
+    server did not begin to process it, so nothing was used."""
 
-    def __init__(
-        self, problem: Problem, wait: float | None = None, unheard: bool = False, hopeless: bool = False
-    ):
+    def __init__(self, problem: Problem, wait: float | None = None, unheard: bool = False):
         super().__init__(problem)
-        self.problem, self.wait, self.unheard, self.hopeless = problem, wait, unheard, hopeless
+        self.problem, self.wait, self.unheard = problem, wait, unheard
 
 
 class Form(Struct):
@@ -97,7 +94,7 @@ class Lane:
     """Shared by all threads that ask the same model. `places`: a question holds one, its waits between tries
     included, so that a model that turns questions away gets fewer of them."""
 
-    def __init__(self, at_once: int, per_minute: int | None, world: World):
+    def __init__(self, at_once: int, per_minute: float | None, world: World):
         self._world = world
         self._lock = threading.Lock()
         self.places = threading.Semaphore(at_once)
@@ -131,6 +128,7 @@ _GROWS = 64
 """After this number of tries the wait grows no further."""
 
 _UNREACHABLE, _LOST = "BK301", "BK304"
+_REFUSED = os.strerror(errno.ECONNREFUSED)
 
 
 def ask_with_retries(
@@ -157,7 +155,7 @@ def ask_with_retries(
         tries += 1
         lane.keep_pace()
         if failure is not None and seconds_left() <= 0:
-            raise final_error(failure, tries - 1, longest)
+            raise final_error(failure, tries - 1)
         try:
             result = attempt(seconds_left)
             lane.deserted = False
@@ -165,15 +163,17 @@ def ask_with_retries(
         except OutOfBudget:
             if failure is None:
                 raise
-            raise final_error(failure, tries - 1, longest) from None
+            raise final_error(failure, tries - 1) from None
         except RetryableFailure as again:
             failure = again
         wait = _wait(failure, tries, retry, world.jitter())
         is_unreachable = failure.problem.code == _UNREACHABLE
-        is_final = failure.hopeless or tries > retries or (is_unreachable and lane.deserted)
-        if is_final or wait > longest or wait >= seconds_left():
+        # A closed port seldom opens in a moment, unless the user wants to wait for it.
+        is_closed = model.retries is None and _REFUSED in failure.problem.message
+        is_hopeless = is_unreachable and (is_closed or lane.deserted)
+        if is_hopeless or tries > retries or wait > longest or wait >= seconds_left():
             lane.deserted = is_unreachable
-            raise final_error(failure, tries, longest) from None
+            raise final_error(failure, tries) from None
         if failure.wait:
             lane.rest(failure.wait)
         world.sleep(wait)  # ends at once when the run is interrupted: the next attempt then raises
@@ -186,14 +186,10 @@ def _wait(failure: RetryableFailure, tries: int, retry: recipes.Retry, chance: f
     return min(retry.longest, wait) * (1 + (2 * chance - 1) * _SPREAD)
 
 
-def final_error(failure: RetryableFailure, tries: int, longest: float) -> CannotReplay:
-    problem, asked = failure.problem, failure.wait or 0
-    message, hint = problem.message, problem.hint
-    if asked > longest:
-        message += f"; it asks to wait {asked:.0f} s"
-        hint += f"; to wait that long, state `retry: {{longest: {ceil(asked)}}}` and a `timeout` above it"
-    message += f" ({tries} tries)" if tries > 1 else ""
-    return CannotReplay(Problem(problem.code, message, hint))
+def final_error(failure: RetryableFailure, tries: int) -> CannotReplay:
+    problem = failure.problem
+    message = f"{problem.message} ({tries} tries)" if tries > 1 else problem.message
+    return CannotReplay(replace(problem, message=message))
 
 
 # One question over HTTP: the request of both wire forms, and the meaning of responses other than success.
@@ -240,11 +236,7 @@ def post(question: Question, path: str, default: str, own: dict[str, str], body:
         if is_unheard:
             hint = "start the model's server (the demo's: baselinekit demo --serve), or correct `base_url`"
             problem = replace(problem, hint=hint)
-        # A closed port seldom opens in a moment, unless the user wants to wait for it; other failures may be
-        # short.
-        is_port_closed = os.strerror(errno.ECONNREFUSED) in problem.message
-        hopeless = is_port_closed and model.retries is None
-        raise RetryableFailure(problem, unheard=is_unheard, hopeless=hopeless) from None
+        raise RetryableFailure(problem, unheard=is_unheard) from None
     begin = on_one_line(response.body.decode("utf-8", "replace"))
     try:
         answer, unread = decode(response.body.decode()), None

@@ -18,6 +18,8 @@ from baselinekit.values.texts import end_of
 Child = subprocess.Popen[bytes]
 
 _GLANCE = 0.05
+_AFTER_PIPES = 0.002
+"""A program usually ends right after its pipes."""
 _GRACE = 2.0
 _AFTER_EXIT = 1.0
 _CHUNK = 65_536
@@ -76,7 +78,6 @@ class Processes:
         """Write the input of a program and read its output, until it has ended and its pipes are closed."""
         unsent, out, err = memoryview(run.stdin), bytearray(), bytearray()
         ended_at: float | None = None
-        pause = 0.0005
         with selectors.DefaultSelector() as selector:
             assert process.stdin is not None
             assert process.stdout is not None
@@ -106,8 +107,7 @@ class Processes:
                         selector.unregister(key.fd)
                 del err[: -2 * run.max_stderr]
                 if not selector.get_map() and ended_at is None:
-                    time.sleep(pause)  # it usually ends right after its pipes
-                    pause = min(2 * pause, _GLANCE)
+                    time.sleep(_AFTER_PIPES)
         return out, err
 
     def _stop_reason(self, run: ProcessSpec, deadline: float, out: bytearray) -> tuple[str, str, str] | None:
