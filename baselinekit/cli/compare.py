@@ -1,7 +1,7 @@
 """`baselinekit compare`: replay, store the results, report, and suggest the next commands."""
 
 import os
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -105,11 +105,8 @@ def compare_once(options: CompareOptions, among: frozenset[str] | None = None) -
 
                 job = Job(context, models, options.jobs, policy.maxfail is not None)
                 elsewhere = compare_elsewhere(job, options.where, options.paths, policy)
-            with elsewhere or nullcontext():
-                command = cli.command_line(project)
-                report = compare_baselines(
-                    project, options.paths, chosen, policy, context, command, elsewhere
-                )
+            command = cli.command_line(project)
+            report = compare_baselines(project, options.paths, chosen, policy, context, command, elsewhere)
             typed = replace(cli.typed_command(), unkept=report.typed.unkept)
             report = replace(models.with_totals(report), against=against, typed=typed)
     report = mask_report(report, project.redactor)

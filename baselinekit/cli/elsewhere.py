@@ -114,7 +114,7 @@ class OrderWorker(Generic[Item, Judged]):
 
 
 class CompareWorker(OrderWorker[Entry, JudgedBaseline]):
-    """Reads, replays and judges baselines."""
+    """Replays and judges baselines."""
 
     terms = OF_BASELINES
 
@@ -122,7 +122,6 @@ class CompareWorker(OrderWorker[Entry, JudgedBaseline]):
         super().__init__(order)
         checker = Checker(self.environment, policy, self.context)
         self.begin = lambda: checker.judge
-        self.read = checker.read
 
 
 class GrantedModels(LazyModels):
@@ -168,7 +167,7 @@ class CollectingShelf:
 
     def __init__(self, mode: "Mode", shelf: "Shelf", answers: list[NewAnswer]):
         self._where, self._answers = mode, answers
-        self.find, self.every, self.names, self.name = shelf.find, shelf.every, shelf.names, shelf.name
+        self.find, self.names, self.name = shelf.find, shelf.names, shelf.name
 
     def keep(self, model: str, key: str, record: Json) -> None:
         self._answers.append(NewAnswer(self._where, model, key, record))
@@ -218,8 +217,7 @@ def elsewhere(
         shares = [job.jobs // count + (number < job.jobs % count) for number in range(count)]
         builds = [build(replace(job.order, jobs=share)) for share in shares]
         place = WorkerProcesses(builds, shares[0], job.models.about.partition(" ")[0])
-    reads = where.dask is None
-    return Elsewhere(place, terms, job.models, job.ends_at_failure, job.context.clients.now, reads)
+    return Elsewhere(place, terms, job.models, job.ends_at_failure, job.context.clients.now)
 
 
 def compare_elsewhere(

@@ -17,7 +17,6 @@ from baselinekit.cli.entry import INTERRUPTED, clock
 from baselinekit.cli.evalclients import build_outside, record_slip, run_elsewhere, saving
 from baselinekit.clients.trust import check_inside
 from baselinekit.commands import history
-from baselinekit.commands.loading import provide_eval_schema
 from baselinekit.commands.project import Project
 from baselinekit.commands.recording import keep_report, mask_report
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem, Refused
@@ -164,8 +163,6 @@ def run_suite(project: Project, suite: Suite, options: RunOptions) -> Report:
                 cli.command_line(project),
                 partial(run_elsewhere, Job(context, models), options.where, save is not None),
             )
-            files = (case.source.file for case in suite.cases)
-            provide_eval_schema(project.root, dict.fromkeys((suite.file or "", *files)))
             return replace(models.with_totals(report), typed=cli.typed_command())
 
 

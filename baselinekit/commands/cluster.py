@@ -32,7 +32,7 @@ from baselinekit import __version__
 from baselinekit.clients.programs.git import Git
 from baselinekit.clients.trust import NetworkKind, network_of_host
 from baselinekit.commands.context import SIGNAL_CHECK
-from baselinekit.commands.executor import LOSSES, Chunk, Grant
+from baselinekit.commands.executor import LOSSES, Chunk, ChunkDone, Grant
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused, cannot_replay, internal_error
 from baselinekit.lazy import lazy_pattern
 from baselinekit.store import atomic
@@ -227,10 +227,10 @@ class Cluster:
             raise Refused(Problem("BK409", message, hint))
         return usable
 
-    def call(self, worker: int, method: str, *arguments: Any) -> Any:
+    def judge(self, worker: int, chunk: Chunk[Any], grant: Grant) -> ChunkDone[Any] | Problem | int:
         workers = self.admitted()
         try:
-            sealed = self._seal(*arguments)
+            sealed = self._seal(chunk, grant)
             with self._sending:
                 if self._sent is None or self._sent.status != "finished":  # all that had it may be lost
                     self._sent = self._client.scatter(self._files, workers, broadcast=True, hash=False)
@@ -242,7 +242,8 @@ class Cluster:
                     if {*self._client.nthreads()}.isdisjoint(workers):
                         future.cancel()
             self._under_way.discard(future)
-            return future.result().opened()
+            done: ChunkDone[Any] | Problem = future.result().opened()
+            return done
         except CancelledError:
             return 1
         except BaselinekitError as error:
@@ -361,8 +362,8 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 Build = Callable[[], Any]
-"""Makes what does the work in its process, with the methods that are called, and `cancel`. It can be
-pickled: a class or a function of a module, or a `partial` of one."""
+"""Makes what does the work in its process, with the methods `judge` and `cancel`. It can be pickled: a class
+or a function of a module, or a `partial` of one."""
 
 _builds: list[Build] = []
 _workers: list[Any] = []
@@ -393,12 +394,12 @@ def _follow(control: Connection) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _call(method: str, arguments: tuple[Any, ...]) -> Any:
+def _judge(chunk: Chunk[Any], grant: Grant) -> Any:
     if not _workers:
         _workers.append(_builds[0]())
         if _cancelled.is_set():  # before the worker existed
             _workers[0].cancel()
-    return getattr(_workers[0], method)(*arguments)
+    return _workers[0].judge(chunk, grant)
 
 
 class WorkerProcesses:
@@ -424,19 +425,19 @@ class WorkerProcesses:
         self.cancel()
         self._control.close()
 
-    def call(self, worker: int, method: str, *arguments: Any) -> Any:
+    def judge(self, worker: int, chunk: Chunk[Any], grant: Grant) -> ChunkDone[Any] | int:
         try:
-            return self._submit(worker, method, arguments).result()
+            return self._submit(worker, chunk, grant).result()
         except BrokenProcessPool:
             self._executors.pop(worker).shutdown()
             return 1
 
-    def _submit(self, worker: int, method: str, arguments: tuple[Any, ...]) -> Future[Any]:
+    def _submit(self, worker: int, chunk: Chunk[Any], grant: Grant) -> Future[ChunkDone[Any]]:
         with self._starting, block_signals(*_ENDING), without_main():
             if worker not in self._executors:
                 start = (self._builds[worker], self._control)
                 self._executors[worker] = ProcessPoolExecutor(1, self._context, _begin, start)
-            return self._executors[worker].submit(_call, method, arguments)
+            return self._executors[worker].submit(_judge, chunk, grant)
 
     def lost(self, id: str) -> Problem:
         message = f"the process that was to judge it ended {LOSSES} times: killed, or out of memory"

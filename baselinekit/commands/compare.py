@@ -7,7 +7,7 @@ from baselinekit import __version__
 from baselinekit.commands import judging
 from baselinekit.commands.context import ModelThreads, RunContext
 from baselinekit.commands.executor import OUT_OF_BUDGET, Chunk, Elsewhere, Terms, in_threads
-from baselinekit.commands.loading import find_files, provide_schema, raise_unless_variables, with_lines
+from baselinekit.commands.loading import find_files, raise_unless_variables, with_lines
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.commands.recording import Recorder, keep_seen
 from baselinekit.commands.selection import Selection, select, stamp_shard, wanted
@@ -46,16 +46,9 @@ def compare(
     others."""
     started, began = context.timestamp(), context.seconds()
     at_once = ModelThreads(context.clients, policy.jobs)
-    room = judging.MOST_HELD if elsewhere is None else 0
-    checker = judging.Checker(CaptureEnvironment(project, at_once.clients), policy, context, room)
-    discovery, shard, homes = find_files(project, paths), selection.shard, dict[str, int]()
-    if elsewhere is None or selection.since is not None or not elsewhere.reads:
-        found = checker.read([*discovery.files], selection)
-    else:
-        found = judging.ReadFiles()
-        for worker, part, read in elsewhere.read([*discovery.files], selection):
-            found.add(read or checker.read(part, selection))
-            homes |= dict.fromkeys(part, worker)
+    checker = judging.Checker(CaptureEnvironment(project, at_once.clients), policy, context)
+    discovery, shard = find_files(project, paths), selection.shard
+    found = checker.read([*discovery.files], selection)
     found.problems += find_repeated_ids(found.entries, project.root)
     try:
         selected = select(found.entries, selection)
@@ -105,8 +98,8 @@ def compare(
             if elsewhere is None:
                 work = (turns, checker.judge, policy.jobs, stop, context.cancel, finished)
                 in_threads(*work, claim=lambda entry: entry.claim, goes_on=goes_on)
-            elif turns:
-                chunks = [Chunk((entry,), entry.claim, homes.get(entry.source.file)) for entry in turns]
+            else:
+                chunks = [Chunk((entry,), entry.claim) for entry in turns]
                 elsewhere.run(chunks, checker.judge, stop, context.cancel, finished, goes_on)
         finally:
             recording_notes, not_recorded = recorder.close()
@@ -114,7 +107,6 @@ def compare(
         skipped = partial(judging.unjudged_result, outcome="skipped", reason=reason, verdict="limit")
         judged = [by_id.get(entry.id) or skipped(entry) for entry in entries]
         results = with_lines(judged, sources, project.root)
-    provide_schema(project.root)
     return Report(
         id=f"compare-{started.replace(':', '').replace('-', '')}",
         started=started,

@@ -9,9 +9,9 @@ from shutil import which
 from typing import Literal
 
 from baselinekit.clients.programs.git import Git
-from baselinekit.commands.history import Part, merge
+from baselinekit.commands.history import Part
 from baselinekit.commands.judging import check, prepare, target_of
-from baselinekit.commands.loading import load, load_partly, locate_each_problem, provide_schema
+from baselinekit.commands.loading import load, load_partly, locate_each_problem
 from baselinekit.commands.project import CaptureEnvironment, Project, as_variant
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, internal_error
 from baselinekit.kinds.settings import Clients
@@ -30,7 +30,6 @@ from baselinekit.store.writing import large_outputs, move_outputs
 from baselinekit.structs import Struct
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import places
-from baselinekit.values.texts import count_noun
 
 USUAL = Config()
 ASKED_OF_OPERATOR = ("BK310", "BK501", "BK504")
@@ -63,8 +62,6 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
     for (_, pairs), placed in zip(found, locate_each_problem(to_locate, project.root), strict=True):
         for (_, is_note), problem in zip(pairs, placed, strict=True):
             (notes if is_note else problems).append(problem)
-    if baselines:
-        provide_schema(project.root)
     drafts = sum(baseline.baseline is None for baseline in baselines)
     return Findings(len(baselines), tuple(problems), tuple(notes), drafts)
 
@@ -188,8 +185,8 @@ def describe_baseline(project: Project, baseline: Baseline, clients: Clients) ->
 
 
 # Orphans: baselines whose recipe refers to something that is gone, files without a baseline, and baselines
-# that no run covers. Nothing is reported about what could not be checked: a file that cannot be read is an
-# error, and a baseline is reported as not run only if some run covered everything and still skipped it.
+# that every run skips. Nothing is reported about what could not be checked: a file that cannot be read is an
+# error, and so is no baseline that the runs did not select.
 
 
 Kind = Literal["baseline", "output", "pending", "unrun"]
@@ -223,8 +220,8 @@ class Orphans(Struct):
 
 
 def find_orphans(project: Project, clients: Clients, parts: Sequence[Part] = ()) -> Orphans:
-    """Find everything in the project that nothing needs any more; with result files, also what is never
-    run."""
+    """Find everything in the project that nothing needs any more; with result files, also what all of them
+    skip."""
     baselines = load(project, ())
     with suppress(BaselinekitError):  # no git, or no repository
         if Git(clients.execute, project.root).left_out():
@@ -238,24 +235,17 @@ def find_orphans(project: Project, clients: Clients, parts: Sequence[Part] = ())
             for id in sorted(pending_ids(project.root) - {baseline.id for baseline in baselines})
         ),
     ]
-    notes: list[str] = []
-    if parts:
-        shards = [part for part in parts if part[1].shard is not None]  # all shards together are one run
-        runs = [report for _, report in parts if report.shard is None] + ([merge(shards)] if shards else [])
-        full_runs = [run for run in runs if not run.coverage.chosen and run.complete and not run.interrupted]
-        ran = {result.id for run in runs for result in run.results if result.outcome != "skipped"}
-        skipped = {result.id: result.reason for run in full_runs for result in run.results}
-        remaining = [baseline for baseline in baselines if baseline.id not in ran]
-        known_ids = {orphan.id for orphan in orphans if orphan.kind == "baseline"}
-        orphans += [
-            Orphan("unrun", one.id, one.source.file, f"every run skips it: {skipped[one.id]}", False)
-            for one in remaining
-            if one.id in skipped and one.id not in known_ids
-        ]
-        if count := sum(one.id not in skipped for one in remaining):
-            why = "are in none of these runs" if full_runs else "were not run, and no run covered everything"
-            notes = [f"{count_noun(count, 'baseline')} {why}: nothing is reported about them"]
-    return Orphans(tuple(orphans), tuple(notes))
+    results = [result for _, report in parts for result in report.results]
+    # one that a run did not come to was not skipped
+    ran = {one.id for one in results if one.outcome != "skipped" or one.verdict or one.code}
+    skipped = {one.id: one.reason for one in results if one.id not in ran}
+    known_ids = {orphan.id for orphan in orphans if orphan.kind == "baseline"}
+    orphans += [
+        Orphan("unrun", one.id, one.source.file, f"every run skips it: {skipped[one.id]}", False)
+        for one in baselines
+        if one.id in skipped and one.id not in known_ids
+    ]
+    return Orphans(tuple(orphans))
 
 
 def missing_sources(project: Project, baselines: Sequence[Baseline], clients: Clients) -> Iterator[Orphan]:

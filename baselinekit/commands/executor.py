@@ -6,10 +6,10 @@ import threading
 from bisect import insort_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from decimal import ROUND_CEILING, Decimal
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, Literal, Protocol, Self, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from baselinekit.commands.context import SIGNAL_CHECK, Stop
 from baselinekit.errors import Problem
@@ -21,7 +21,7 @@ from baselinekit.structs import MutableStruct, Struct, field, replace
 OUT_OF_BUDGET = "BK620"
 """The code of results for which a worker's share of the limits was too small."""
 
-_MOST_TOGETHER, _MOST_READ = 64, 32
+_MOST_TOGETHER = 64
 _PARTS = 4
 """The least number of chunks of a worker, so that all of them end at about the same time."""
 
@@ -37,14 +37,13 @@ Judged = TypeVar("Judged")
 
 
 class Chunk(Struct, Generic[Item]):
-    """Items for one worker. Nothing else that has the same `claim` is worked on meanwhile. `home`: the worker
-    that is preferred, or required if it `is_bound`; `needs_all`: a share of the limits was too small;
-    `losses`: how many workers were lost with it."""
+    """Items for one worker. Nothing else that has the same `claim` is worked on meanwhile. `home`: the only
+    worker that may do it; `needs_all`: a share of the limits was too small; `losses`: how many workers were
+    lost with it."""
 
     items: tuple[Item, ...]
     claim: str | None = None
     home: int | None = None
-    is_bound: bool = False
     needs_all: bool = False
     losses: int = 0
 
@@ -66,34 +65,31 @@ class Turns(list[Chunk[Item]]):
         insort_left(self, chunk, key=lambda one: one.rank)
 
     def next(self, worker: int, under_way: Sequence[Chunk[Item]]) -> Chunk[Item] | None:
-        """Return the next chunk for a worker, its own ones first; None if it has to wait."""
+        """Return the next chunk for a worker; None if it has to wait."""
         if not self or (under_way and (self[0].rank or under_way[0].rank)):
             return None
         busy = {chunk.claim for chunk in under_way} - {None}
-        others: int | None = None
         for number, chunk in enumerate(self):
             if chunk.rank > self[0].rank:
                 break
             if chunk.claim not in busy and chunk.home in (None, worker):
                 return self.pop(number)
-            if chunk.claim not in busy and not chunk.is_bound:
-                others = number
-        return None if others is None else self.pop(others)
+        return None
 
 
 def divide(chunks: Iterable[Chunk[Item]], most: int) -> list[Chunk[Item]]:
-    """Join chunks that have the same claim and home, up to about `most` items each; what claims everything is
-    divided into single items."""
+    """Join chunks that have the same claim, up to about `most` items each; what claims everything is divided
+    into single items."""
     joined: list[Chunk[Item]] = []
-    last: dict[tuple[str | None, int | None], int] = {}
+    last: dict[str | None, int] = {}
     for chunk in chunks:
-        number = last.get((chunk.claim, chunk.home))
+        number = last.get(chunk.claim)
         if chunk.claim == ALONE:
             joined += [replace(chunk, items=(item,)) for item in chunk.items]
         elif number is not None and len(joined[number].items) + len(chunk.items) <= most:
             joined[number] = replace(chunk, items=(*joined[number].items, *chunk.items))
         else:
-            last[chunk.claim, chunk.home] = len(joined)
+            last[chunk.claim] = len(joined)
             joined.append(chunk)
     return joined
 
@@ -212,10 +208,9 @@ class Workers(Protocol):
     count: int
     threads: int
 
-    def call(self, worker: int, method: str, *arguments: Any) -> Any:
-        """Return what a method of a worker returns (`judge` a chunk with a grant, or `read` files), a Problem
-        that kept it from that, or the number of workers that were lost with it. Each of the workers is
-        called in a thread of its own."""
+    def judge(self, worker: int, chunk: Chunk[Any], grant: Grant) -> "ChunkDone[Any] | Problem | int":
+        """Return what a worker makes of a chunk, a Problem that kept it from that, or the number of workers
+        that were lost with it. Each of the workers is called in a thread of its own."""
 
     def lost(self, id: str) -> Problem:
         """Return the error of an item with which workers are lost again and again."""
@@ -235,47 +230,18 @@ class Terms(Struct, Generic[Item, Judged]):
 
 class Elsewhere(MutableStruct, Generic[Item, Judged]):
     """The work of a run that others do. `place`: where the workers are, once there is something to do;
-    `ends_at_failure`: whether a chunk ends at its first failure; `reads`: whether they see the files of the
-    caller, and can read them; `asked`: the models of the caller, with their `limits` and what is `spent`,
-    which `take` what a worker has asked; `seen`: the environment in which they worked."""
+    `ends_at_failure`: whether a chunk ends at its first failure; `asked`: the models of the caller, with
+    their `limits` and what is `spent`, which `take` what a worker has asked; `seen`: the environment in which
+    they worked."""
 
     place: AbstractContextManager[Workers]
     terms: Terms[Item, Judged]
     asked: Any
     ends_at_failure: bool
     now: Callable[[], float]
-    reads: bool = False
     seen: dict[str, Json] = field(default_factory=dict)
-    _open: ExitStack = field(default_factory=ExitStack)
-    _workers: Workers | None = None
     _lock: AbstractContextManager[Any] = field(default_factory=threading.Lock)
     _grants: dict[int, Grant] = field(default_factory=dict)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._open.__exit__(*error)
-
-    @property
-    def workers(self) -> Workers:
-        self._workers = self._workers or self._open.enter_context(self.place)
-        return self._workers
-
-    def read(self, files: Sequence[str], *arguments: Any) -> list[tuple[int, Sequence[str], Any]]:
-        """Have files read. Return for each part of them which worker has read, and so holds, it, and the
-        result; None if that worker was lost."""
-        workers, results = self.workers, dict[Sequence[str], tuple[int, Any]]()
-        parts = [tuple(files[start : start + _MOST_READ]) for start in range(0, len(files), _MOST_READ)]
-
-        def work(worker: int, chunk: Chunk[str]) -> Any:
-            return workers.call(worker, "read", chunk.items, *arguments)
-
-        def ended(worker: int, chunk: Chunk[str], outcome: Any) -> None:
-            results[chunk.items] = worker, None if isinstance(outcome, int) else outcome
-
-        take_turns(Turns(map(Chunk, parts)), workers.count, work, ended, Stop(), workers.cancel)
-        return [(results[part][0], part, results[part][1]) for part in parts]
 
     def run(
         self,
@@ -288,62 +254,64 @@ class Elsewhere(MutableStruct, Generic[Item, Judged]):
     ) -> None:
         """Have the items worked on; those that claim everything come last, and are done `here`. `finished`
         gets each result, and returns items that are to be done next by the same worker."""
-        terms, workers = self.terms, self.workers
+        if not chunks:
+            return
+        terms = self.terms
+        with self.place as workers:
 
-        def work(worker: int, chunk: Chunk[Item]) -> ChunkDone[Judged] | Problem | int:
-            if chunk.claim == ALONE:
-                return ChunkDone((here(chunk.items[0]),))
-            with self._lock:
-                of = 1 if chunk.needs_all else workers.count
-                self._grants[worker] = grant = self._grant(of)
-            done: ChunkDone[Judged] | Problem | int = workers.call(worker, "judge", chunk, grant)
-            return done
+            def work(worker: int, chunk: Chunk[Item]) -> ChunkDone[Judged] | Problem | int:
+                if chunk.claim == ALONE:
+                    return ChunkDone((here(chunk.items[0]),))
+                with self._lock:
+                    of = 1 if chunk.needs_all else workers.count
+                    self._grants[worker] = grant = self._grant(of)
+                return workers.judge(worker, chunk, grant)
 
-        def ended(worker: int, chunk: Chunk[Item], outcome: ChunkDone[Judged] | Problem | int) -> None:
-            if chunk.claim == ALONE and stop.is_set():  # it may have been cut off
-                return
-            with self._lock:
-                self._grants.pop(worker, None)
-                if isinstance(outcome, ChunkDone):
-                    self.asked.take(outcome)
-                    self.seen = self.seen or outcome.seen
-
-            def add(items: Sequence[Item], **changes: Any) -> None:
-                if items:
-                    turns.add(replace(chunk, items=tuple(items), **changes))
-
-            if isinstance(outcome, int):
-                if (losses := chunk.losses + outcome) < LOSSES:
-                    for item in reversed(chunk.items):
-                        add([item], losses=losses)
+            def ended(worker: int, chunk: Chunk[Item], outcome: ChunkDone[Judged] | Problem | int) -> None:
+                if chunk.claim == ALONE and stop.is_set():  # it may have been cut off
                     return
-                outcome = workers.lost(terms.id(chunk.items[0]))
-            if isinstance(outcome, Problem):
-                outcome = ChunkDone(tuple(terms.error(item, outcome) for item in chunk.items))
-            rest: list[Item] = []
-            too_much: list[Item] = []
-            further: list[Item] = []
-            for item, judged in zip(chunk.items, outcome.judged, strict=True):
-                if judged is None:
-                    rest.append(item)
-                elif terms.code(judged) == OUT_OF_BUDGET and not chunk.rank:
-                    too_much.append(item)
-                else:
-                    further += finished(item, judged)
-            add(rest, losses=0)
-            add(too_much, losses=0, needs_all=True)
-            add(further, losses=0, home=worker, is_bound=True, needs_all=False)
-            if not goes_on():
-                turns.clear()
+                with self._lock:
+                    self._grants.pop(worker, None)
+                    if isinstance(outcome, ChunkDone):
+                        self.asked.take(outcome)
+                        self.seen = self.seen or outcome.seen
 
-        def cancel_all() -> None:
-            workers.cancel()
-            cancel()
+                def add(items: Sequence[Item], **changes: Any) -> None:
+                    if items:
+                        turns.add(replace(chunk, items=tuple(items), **changes))
 
-        count = sum(len(chunk.items) for chunk in chunks)
-        most = max(workers.threads, min(_MOST_TOGETHER, -(-count // (_PARTS * workers.count))))
-        turns = Turns(divide(chunks, most))
-        take_turns(turns, workers.count, work, ended, stop, cancel_all)
+                if isinstance(outcome, int):
+                    if (losses := chunk.losses + outcome) < LOSSES:
+                        for item in reversed(chunk.items):
+                            add([item], losses=losses)
+                        return
+                    outcome = workers.lost(terms.id(chunk.items[0]))
+                if isinstance(outcome, Problem):
+                    outcome = ChunkDone(tuple(terms.error(item, outcome) for item in chunk.items))
+                rest: list[Item] = []
+                too_much: list[Item] = []
+                further: list[Item] = []
+                for item, judged in zip(chunk.items, outcome.judged, strict=True):
+                    if judged is None:
+                        rest.append(item)
+                    elif terms.code(judged) == OUT_OF_BUDGET and not chunk.rank:
+                        too_much.append(item)
+                    else:
+                        further += finished(item, judged)
+                add(rest, losses=0)
+                add(too_much, losses=0, needs_all=True)
+                add(further, losses=0, home=worker, needs_all=False)
+                if not goes_on():
+                    turns.clear()
+
+            def cancel_all() -> None:
+                workers.cancel()
+                cancel()
+
+            count = sum(len(chunk.items) for chunk in chunks)
+            most = max(workers.threads, min(_MOST_TOGETHER, -(-count // (_PARTS * workers.count))))
+            turns = Turns(divide(chunks, most))
+            take_turns(turns, workers.count, work, ended, stop, cancel_all)
 
     def _grant(self, of: int) -> Grant:
         """Grant a share of what is left."""

@@ -1,7 +1,6 @@
 """Results of earlier runs: the result files that are named, their merge, and the history kept here."""
 
 import os
-import shlex
 from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from functools import reduce
@@ -9,7 +8,6 @@ from functools import reduce
 from baselinekit.commands.selection import list_names
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Place, Problem, suggest
 from baselinekit.files.text import decode
-from baselinekit.lazy import lazy_pattern
 from baselinekit.model import results as model
 from baselinekit.model.recipes import added_usage
 from baselinekit.model.values import Json
@@ -25,8 +23,6 @@ from baselinekit.values.texts import mask_and_clip, no_mask
 Part = tuple[str, model.Report]
 """A file's name as the operator wrote it, and the report in it."""
 
-_SHARD_OPTIONS = lazy_pattern(r"--shard=.*|-o.+")
-_OWN_OPTIONS = {"--shard", "-o"}
 _LONGEST_SHOWN = 60
 
 
@@ -78,7 +74,7 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> model.Repor
     return replace(
         min(reports, key=lambda report: report.started),
         seconds=max(report.seconds for report in reports),
-        command=_without_shard_options(reports[0].command) if shards else reports[0].command,
+        command=reports[0].command,
         results=results,
         complete=not (missing or stopped) and all(report.complete for report in reports),
         interrupted=False,  # one of the runs may have been; the merge was not
@@ -90,17 +86,6 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> model.Repor
         coverage=_coverage(reports),
         against=max(comparisons, key=lambda comparison: comparison.strict, default=None),
     )
-
-
-def _without_shard_options(command: str) -> str:
-    """Return the command of a shard without its own options: its number, and the file of its results."""
-    try:
-        words = shlex.split(command)
-    except ValueError:  # a line of an older version, which did not quote
-        words = command.split()
-    pairs = zip(["", *words], words, strict=False)
-    others = (word for before, word in pairs if not {before, word} & _OWN_OPTIONS)
-    return shlex.join(word for word in others if not _SHARD_OPTIONS.fullmatch(word))
 
 
 def cannot_merge(message: str, hint: str, file: str) -> InvalidInput:

@@ -40,7 +40,7 @@ from baselinekit.store.reading import FileProblems, LoadedFiles, load_partly
 from baselinekit.store.records import case_digest
 from baselinekit.store.results import is_accepted, load_pending
 from baselinekit.structs import Struct, field, replace
-from baselinekit.values.equality import canonical, is_number
+from baselinekit.values.equality import bytes_of, canonical, is_number
 from baselinekit.values.paths import render
 from baselinekit.values.places import value_or_absent
 from baselinekit.values.texts import count_noun, mask_and_clip, no_mask, shown
@@ -193,11 +193,11 @@ def compile_and_check(here: CaptureEnvironment, baseline: model.Baseline) -> tup
     return chosen, matcher
 
 
-MOST_HELD = 125_000_000
+_MOST_HELD = 125_000_000
 """Bytes for the baselines that are held until their turn; the files of the others are read again then."""
 
-_BYTES_PER_BASELINE, _BYTES_PER_FILE_BYTE = 9_000, 4
-"""The bytes that a baseline needs in memory: whatever its size, and for each byte of its files."""
+_BYTES_PER_BASELINE, _BYTES_PER_BYTE = 9_000, 6
+"""The bytes that a baseline needs in memory: whatever its size, and for each byte of its output."""
 
 _FILES_READ_AGAIN = 8
 """Files whose baselines are remembered when they are read again, as the next turns are often of the same
@@ -212,12 +212,6 @@ class ReadFiles(FileProblems):
 
     entries: list[model.Entry] = field(default_factory=list)
     unready: dict[Key, Unready] = field(default_factory=dict)
-
-    def add(self, other: "ReadFiles") -> None:
-        self.entries += other.entries
-        self.problems += other.problems
-        self.refused += other.refused
-        self.unready |= other.unready
 
 
 class JudgedBaseline(Struct):
@@ -245,14 +239,13 @@ class ComparePolicy(Struct):
 
 
 class Checker:
-    """Reads files and judges the baselines in them; several threads may use it at once. Baselines are held
-    from their reading until their turn, as many as there is room for."""
+    """Reads files and judges the baselines in them; several threads may use it at once. What was read is held
+    until its turn if there is room; a worker of another process reads each file when the first of its baselines
+    comes."""
 
-    def __init__(
-        self, here: CaptureEnvironment, policy: ComparePolicy, context: RunContext, room: int = MOST_HELD
-    ):
+    def __init__(self, here: CaptureEnvironment, policy: ComparePolicy, context: RunContext):
         self.environment, self._policy, self._context = here, policy, context
-        self._project, self._clients, self._room = here.project, here.clients, room
+        self._project, self._clients, self._room = here.project, here.clients, _MOST_HELD
         self._ready: dict[Key, tuple[model.Baseline, Matcher | None]] = {}
         self._read_again = lru_cache(_FILES_READ_AGAIN)(
             lambda file: {one.id: one for one in load_partly([file], self._project.root)[0]}
@@ -265,22 +258,21 @@ class Checker:
         for file in files:
             loaded = LoadedFiles(problems=found.problems, refused=found.refused)
             loaded.read(file, self._project.root)
-            for baseline, size in zip(loaded.baselines, loaded.sizes, strict=True):
+            for baseline in loaded.baselines:
                 entry = entry_of(baseline, self._project.claim(baseline.current))
                 found.entries.append(entry)
                 if not is_wanted(entry):
                     continue
-                try:
-                    prepared = self._prepared(baseline)
-                except BaselinekitError as error:
-                    found.unready[key_of(entry)] = baseline.source, error
-                    continue
-                except Exception:  # it occurs again where the baseline is judged, and is reported there
-                    continue
-                needed = _BYTES_PER_BASELINE + _BYTES_PER_FILE_BYTE * size
-                if needed <= self._room:
-                    self._room -= needed
-                    self._ready[key_of(entry)] = prepared
+                # an unexpected exception occurs again where the baseline is judged, and is reported there
+                with suppress(Exception):
+                    try:
+                        prepared = self._prepared(baseline)
+                        output = baseline.baseline.output if baseline.baseline else None
+                        self._room -= _BYTES_PER_BASELINE + _BYTES_PER_BYTE * len(bytes_of(output))
+                        if self._room > 0:
+                            self._ready[key_of(entry)] = prepared
+                    except BaselinekitError as error:
+                        found.unready[key_of(entry)] = baseline.source, error
         return found
 
     def _prepared(self, baseline: model.Baseline) -> tuple[model.Baseline, Matcher | None]:

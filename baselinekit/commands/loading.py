@@ -3,7 +3,6 @@
 import os
 import shlex
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from functools import cache
 
 from baselinekit.commands.project import Project
@@ -19,9 +18,6 @@ from baselinekit.structs import replace
 
 Unready = tuple[Source, BaselinekitError]
 """A baseline that cannot be compared as it is written, and why."""
-
-
-_LONGEST_FIRST_LINE = 1_000
 
 
 def load(project: Project, paths: Sequence[str]) -> list[Baseline]:
@@ -88,28 +84,6 @@ def raise_unless_variables(found: FileProblems, unready: Sequence[Unready], root
         found.fail(type(error)(*problems))
     if found.error is not None:
         raise found.error
-
-
-def provide_schema(root: str) -> None:
-    """Write the schema that the first line of each baseline names, where it is missing: git ignores it, so a
-    clone does not have it."""
-    if not os.path.lexists(os.path.join(root, STATE_FOLDER, "baseline.schema.json")):
-        from baselinekit.store.atomic import reference  # not needed otherwise
-
-        reference(root, root)
-
-
-def provide_eval_schema(root: str, files: Iterable[str]) -> None:
-    """Do the same for eval files, if one of these begins with the schema: making it takes a second."""
-    if os.path.lexists(os.path.join(root, STATE_FOLDER, "evals.schema.json")):
-        return
-    for file in files:
-        with suppress(OSError), open(os.path.join(root, file), "rb") as opened:
-            if b"evals.schema.json" in opened.readline(_LONGEST_FIRST_LINE):
-                from baselinekit.suites.authoring import reference  # not needed otherwise
-
-                reference(root, root)
-                return
 
 
 def locate_problems(baseline: Baseline, problems: Iterable[Problem], root: str) -> list[Problem]:

@@ -48,7 +48,6 @@ from baselinekit.matching.dispatch import Matcher, compile_baseline
 from baselinekit.model import changes as model
 from baselinekit.model.baselines import ArrayMode, Baseline, Rules, known_path
 from baselinekit.model.recipes import Observation
-from baselinekit.model.results import Result
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
 from baselinekit.placeholders.grammar import has_marker, is_template, split, tokens_in, unescaped
 from baselinekit.placeholders.table import PlaceholderContext
@@ -56,7 +55,6 @@ from baselinekit.placeholders.template import binds, compile_text
 from baselinekit.report.next_commands import check_commands, command_line
 from baselinekit.schema import read_as
 from baselinekit.secrets.variables import MASK, Redactor
-from baselinekit.store.reading import locate_all
 from baselinekit.store.results import drop_pending, load_pending, mark_accepted, pending_ids, save_pending
 from baselinekit.store.writing import Renewal, renew
 from baselinekit.structs import Struct, field, plain, replace
@@ -78,10 +76,6 @@ class RefreshScope(Struct):
     replay: bool = False
     jobs: int = 8
     rules: model.NewRules = model.NO_RULES
-
-    @property
-    def names_something(self) -> bool:
-        return bool(self.words or self.all_failed or self.results) or self.selection != Selection()
 
 
 # The sources of new outputs: a failed compare, a result file, or the targets themselves.
@@ -127,11 +121,13 @@ def answers_in_results(
         baseline = baselines.get(result.id)
         if result.outcome != "failed" or (baseline is None and narrowed):
             continue
-        reason = _reason_against(result, baseline)
-        if baseline is None or baseline.baseline is None or reason:
-            yield model.RefreshRefusal(result.id, name, Problem("BK535", f"{result.id}: {reason}", ""))
+        known = baseline.baseline if baseline is not None else None
+        if baseline is None or known is None or known.variants or result.resolved is ABSENT:
+            message = f"{result.id} is no baseline with one stored output here, or its new one is over 1 MB"
+            hint = "compare it here: baselinekit compare"
+            yield model.RefreshRefusal(result.id, name, Problem("BK535", message, hint))
             continue
-        stored = baseline.baseline.output
+        stored = known.output
         try:
             if result.expected_hash != expected_hash(stored):
                 raise InvalidInput(stale_problem(project, baseline, "its stored output"))
@@ -154,16 +150,6 @@ def answers_in_results(
                 origin=name,
             ),
         )
-
-
-def _reason_against(result: Result, baseline: Baseline | None) -> str:
-    if baseline is None:
-        return "there is no such baseline in this checkout"
-    if baseline.baseline is None:
-        return "it has no stored output here"
-    if baseline.baseline.variants:
-        return "a result file does not say which of its variants was compared"
-    return "its output is not in the file: it is over 1 MB" if result.resolved is ABSENT else ""
 
 
 def replayed_answers(
@@ -202,10 +188,7 @@ def refusals_of(baseline: Baseline, error: BaselinekitError) -> list[model.Refre
 def propose(project: Project, scope: RefreshScope, context: RunContext) -> model.RefreshProposal:
     """Return what would change, in everything that is selected. Nothing is replayed unless that is
     requested."""
-    if not scope.names_something:
-        message = f"refresh which baselines? {_kept_answers(project)}"
-        raise InvalidInput(Problem("BK508", message, "name ids or paths, or pass --all-failed"))
-    chosen = select(find_baselines(project, scope.words), scope.selection)
+    chosen = _selected(project, scope)
     for path in scope.rules.paths:
         parse(path)
     planned: dict[str, model.RefreshPlan] = {}
@@ -227,13 +210,21 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> model
                 refusals += refusals_of(baseline, type(error)(*placed))
     if elsewhere is not None and not planned:
         raise elsewhere
-    plans = tuple(locate_lost(plan, project.root) for plan in planned.values())
+    plans = tuple(planned.values())
     if not (plans or refusals or passing):
         message = f"there is nothing to refresh: {_kept_answers(project)}"
         if scope.results:
             message = f"nothing failed in {' and '.join(name for name, _ in scope.results)}"
         raise NothingSelected(Problem("BK530", message, "baselinekit compare or run, or refresh --replay"))
     return model.RefreshProposal(plans, group_changes(plans), tuple(refusals), tuple(passing))
+
+
+def _selected(project: Project, scope: RefreshScope) -> list[Baseline]:
+    """Return the baselines that a refresh covers; InvalidInput if nothing was named."""
+    if not (scope.words or scope.all_failed or scope.results or scope.selection != Selection()):
+        message = f"refresh which baselines? {_kept_answers(project)}"
+        raise InvalidInput(Problem("BK508", message, "name ids or paths, or pass --all-failed"))
+    return select(find_baselines(project, scope.words), scope.selection)
 
 
 def _answers(
@@ -282,18 +273,6 @@ def find_baselines(project: Project, words: Sequence[str]) -> list[Baseline]:
             raise NothingSelected(Problem("BK509", f"there is no baseline and no path {word!r}", hint))
         found |= {one.id: one for one in named or load(project, [word])}
     return list(found.values()) if words else everything
-
-
-def locate_lost(plan: model.RefreshPlan, root: str) -> model.RefreshPlan:
-    """Return the plan with the lines of the placeholders that would be lost."""
-    at, lost = plan.baseline.output_path, [lost for change in plan.changes for lost in change.lost]
-    found = iter(locate_all(plan.baseline.source, [(*at, *one.path) for one in lost], root) if lost else ())
-    changes = []
-    for change in plan.changes:
-        places = [(one, next(found)) for one in change.lost]
-        located = tuple(replace(one, line=place.line, file=place.file) for one, place in places)
-        changes.append(replace(change, lost=located))
-    return replace(plan, changes=tuple(changes))
 
 
 # The plan: what changes in one baseline, and whether anything forbids it.
@@ -725,10 +704,7 @@ def propose_learning(
     """Replay what is selected, `times` times, and return what is learnt from that. Nothing is written.
     `replaces_handwritten`: also replace a handwritten placeholder that proves too narrow. `is_unchanged`: the
     user states that nothing was changed on the service, so that whatever differs varies."""
-    if not scope.names_something:
-        hint = "name ids or paths, or pass --all-failed"
-        raise InvalidInput(Problem("BK508", "no baseline is named to learn from", hint))
-    chosen = select(find_baselines(project, scope.words), scope.selection)
+    chosen = _selected(project, scope)
     if scope.all_failed:
         pending = pending_ids(project.root)
         chosen = [baseline for baseline in chosen if baseline.id in pending]

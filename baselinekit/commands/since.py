@@ -206,15 +206,10 @@ def is_narrower(before: Placeholder | Inline, after: Placeholder | Inline) -> bo
     if isinstance(before, Inline) or isinstance(after, Inline):
         return False
     old, new = before.token, after.token
-    takes_null = old.nullable or old.name == "any"
-    if (new.optional and not old.optional) or (new.nullable and not takes_null):
-        return False
-    if old.key not in (None, new.key):
-        return False
-    if old.name == new.name:
-        return old.args in ((), new.args)
     is_text = types_of(new.name) == frozenset({"string"})
-    return not old.args and (old.name == "any" or (old.name == "any_string" and is_text))
+    is_wider = old.name in (new.name, "any") or (old.name == "any_string" and is_text)
+    is_bound_alike = (old.key, old.optional, old.nullable) == (new.key, new.optional, new.nullable)
+    return is_wider and is_bound_alike and not old.args
 
 
 def compare_recipes(old: Json, new: Json, path: Path = ("current",)) -> Iterator[Way]:

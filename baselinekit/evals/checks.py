@@ -18,7 +18,7 @@ from baselinekit import errors
 from baselinekit.clients.programs import children
 from baselinekit.clients.trust import is_interpreted_script
 from baselinekit.commands.doctor import ASKED_OF_OPERATOR, Findings, check_baselines
-from baselinekit.commands.loading import locate_each_problem, provide_eval_schema
+from baselinekit.commands.loading import locate_each_problem
 from baselinekit.commands.programs import allowed_by
 from baselinekit.commands.project import CaptureEnvironment, Project
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, cannot_replay
@@ -490,7 +490,6 @@ def _with_evals(
     root = project.root
     forms = {file: forms_in(root, file) for file in eval_files(paths, root)}
     gates = [file for file, keys in forms.items() if "gate" in keys]
-    provide_eval_schema(root, forms)
     places = [path for path in paths if path not in gates]
     suite, loading = load_everything(places, root, fetch_file=project.fetch_file, targets=project.targets)
     problems = loading.all_problems()

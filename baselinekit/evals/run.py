@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 
 from baselinekit import __version__
 from baselinekit.commands.context import ModelThreads, RunContext
@@ -92,7 +92,7 @@ def run(
     attempts = Attempts(project, context, memory, take, order)
     worker = CaseWorker(environment, outside, context, lambda case: by_id[case.id])
     with closing(memory):
-        with context.stop.heard(), at_once, _deadline(suite, context) as overtime, others or nullcontext():
+        with context.stop.heard(), at_once, _deadline(suite, context) as overtime:
             made = attempts.run(turns, worker.judge, others)
             reason = "not run: an earlier case did not pass (-x)"
             if context.stop.is_set():

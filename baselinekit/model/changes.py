@@ -14,13 +14,10 @@ ChangeKind = Literal["added", "removed", "retyped", "value", "order"]
 
 
 class LostPlaceholder(Struct):
-    """A placeholder of the stored output that would be lost. `path` leads through the old output; `file` and
-    `line` locate it: an output may have a file of its own."""
+    """A placeholder of the stored output that would be lost. `path` leads through the old output."""
 
     path: Path
     text: str
-    line: int | None = None
-    file: str = ""
 
 
 class Change(Struct):

@@ -102,12 +102,8 @@ def change_lines(members: Sequence[tuple[RefreshPlan, Change]], path: str, style
     yield f"  {style.paint(one_line(path), 'bold')}  {kind}{places}, {painted}"
     for line in differences.variant_lines([*map(sides_of, changes)], " (-v shows them)"):
         yield f"    {style.paint(line.text, line.tone)}"
-    lost_places = []
-    for plan, change in members:
-        for lost in change.lost:
-            file = lost.file or plan.baseline.source.file
-            place = one_line(f"{file}:{lost.line}" if lost.line else file)
-            lost_places.append(f"{one_line(lost.text)} at {one_line(render(lost.path))} ({place})")
+    losses = [lost for change in changes for lost in change.lost]
+    lost_places = [f"{one_line(lost.text)} at {one_line(render(lost.path))}" for lost in losses]
     word = style.paint("loses", "bold red")
     yield from (f"    {word} {line}" for line in first_of(lost_places, _MOST_LOST))
     for note in dict.fromkeys(change.note for change in changes if change.note):
@@ -176,10 +172,6 @@ def format_refresh_json(
 
 
 def change_document(change: Change, **facts: Json) -> dict[str, Json]:
-    lost = [
-        {"path": render(one.path), "text": one.text, "file": one.file, "line": one.line}
-        for one in change.lost
-    ]
     return {
         "number": change.number,
         "path": format_path(change),
@@ -187,7 +179,7 @@ def change_document(change: Change, **facts: Json) -> dict[str, Json]:
         "risk": change.risk,
         **without_absent({"before": change.before, "after": change.after}),
         **facts,
-        "loses": lost,
+        "loses": [{"path": render(one.path), "text": one.text} for one in change.lost],
     }
 
 

@@ -9,12 +9,11 @@ import fcntl
 import os
 import threading
 from contextlib import suppress
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
 
-from baselinekit.errors import BaselinekitError, CannotReplay, Problem
+from baselinekit.errors import CannotReplay, Problem
 from baselinekit.files.jsontext import (
     MAX_DEPTH,
     NotJson,
@@ -133,9 +132,6 @@ class AnswerJournal:
         if self._journal is not None:
             self._journal.add({"model": model, "name": key, "record": record})
 
-    def every(self) -> list[Json]:
-        return []
-
     def names(self, model: str, key: str) -> list[str]:
         return []
 
@@ -159,9 +155,6 @@ def answers_file(root: str, key: str) -> str:
 # question, up to its first dot.
 
 
-_MAX_COMPARED = 2_000
-
-
 class Cassettes:
     """A folder of recorded answers. Inside the project it is named relative to the root; only the user may
     name one elsewhere."""
@@ -170,8 +163,6 @@ class Cassettes:
         self._root = root
         self._folder = name_in_project(root, os.path.join(root, folder))
         self._is_state = self._folder.split("/")[0] == atomic.STATE_FOLDER
-        self._lock = threading.Lock()
-        self._all_records = cache(self._load_all)
 
     @property
     def name(self) -> str:
@@ -204,18 +195,6 @@ class Cassettes:
         """Remove a record. Ignores errors."""
         with suppress(OSError):
             os.unlink(os.path.join(self._root, self._file(model, name)))
-
-    def every(self) -> list[Json]:
-        """Return all readable records, up to a limit, to find the one most similar to a missing one."""
-        with self._lock:
-            return self._all_records()
-
-    def _load_all(self) -> list[Json]:
-        records: list[Json] = []
-        for file in sorted(Path(self._root, self._folder).glob("*/*.json"))[:_MAX_COMPARED]:
-            with suppress(BaselinekitError):
-                records.append(self._read(name_in_project(self._root, str(file))))
-        return records
 
     def _read(self, name: str) -> Json:
         return load_json(decode(read(self._root, name, MAX_OUTPUT_BYTES), name).body, name)

@@ -100,18 +100,13 @@ _BASELINE_KEY = lazy_pattern(rb"(?m)^(?:- )?[\"']?(?:current|baseline|comparison
 
 
 def holds_baselines(root: str, file: str) -> bool:
-    """Whether a file beside a prompt holds baselines. A file that is too large or gone does not."""
-    with suppress(BaselinekitError):
-        return looks_like_baselines(file, read(root, file))
-    return False
-
-
-def looks_like_baselines(file: str, data: bytes) -> bool:
-    """Whether a file holds baselines, valid or not. Other files beside a prompt hold its metadata, its evals
-    and their inputs."""
+    """Whether a file beside a prompt holds baselines, valid or not. Other files there hold its metadata, its
+    evals and their inputs. A file that is too large or gone holds none."""
     if os.path.basename(file) in (*project.PROMPT_FILES, project.INPUTS):
         return False
+    data = b""
     try:
+        data = read(root, file)
         return records.has_records(language(file).load(decode(data, file).body, file))
     except BaselinekitError:
         return _BASELINE_KEY.search(data) is not None
@@ -299,10 +294,9 @@ class FileProblems(MutableStruct):
 
 
 class LoadedFiles(FileProblems):
-    """The baselines of several files. `sizes`: about how many bytes each baseline has in its files."""
+    """The baselines of several files."""
 
     baselines: list[Baseline] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
 
     def read(self, file: str, root: str) -> None:
         try:
@@ -313,8 +307,7 @@ class LoadedFiles(FileProblems):
     def _add(self, data: bytes, file: str, root: str) -> None:
         problems_by_document: dict[int, list[Problem]] = {}
         output_errors: list[tuple[Source, Path, BaselinekitError]] = []
-        entries = records.records_in(data, file)
-        for source, raw in entries:
+        for source, raw in records.records_in(data, file):
             baseline, problems = records.read_record(raw, source)
             if problems or baseline is None:
                 document_problems = problems_by_document.setdefault(source.document, [])
@@ -323,10 +316,7 @@ class LoadedFiles(FileProblems):
             filled, errors = records.fill_outputs(baseline.baseline, partial(records.load, root, file))
             output_errors += [(source, at, error) for at, error in errors]
             if not errors:
-                outputs = [records.output_location(root, file, name) for name in baseline.output_files]
-                output_size = sum(os.path.getsize(os.path.join(*output)) for output in outputs)
                 self.baselines.append(replace(baseline, baseline=filled))
-                self.sizes.append(len(data) // len(entries) + output_size)
         if problems_by_document:
             self.problems += place_problems(decode(data, file).body, file, problems_by_document)
         if output_errors:

@@ -121,37 +121,26 @@ def test_recording_keeps_no_errors(tmp_path: Path, mode: Mode) -> None:
 
 
 BASE = "http://127.0.0.1:9"
-MISSES: list[tuple[ModelQuestion, Model, str]] = [
-    (question("How are they?"), ENTRY, "message 1 of 1"),
-    (question(temperature=0.7), ENTRY, "`temperature`"),
-    (question(max_tokens=5), ENTRY, "`max_tokens`"),
-    (question(json=True), ENTRY, "`json`"),
-    (question(turn=1), ENTRY, "`turn`"),
-    (question(tools=(Tool("f"),)), ENTRY, "`tools`"),
-    (question(), Model(openai="y", base_url=BASE), "`openai`"),
-    (question(), Model(openai="x", base_url="http://127.0.0.1:8"), "`base_url`"),
-    (question(), Model(openai="x", base_url=BASE, settings={"seed": 1}), "`settings`"),
-    (question(), Model(openai="x", base_url=BASE, system="Hm."), "message 1 of 2"),
-    (question(), Model(anthropic="x", base_url=BASE), "`anthropic`"),
+MISSES: list[tuple[ModelQuestion, Model]] = [
+    (question("How are they?"), ENTRY),
+    (question(temperature=0.7), ENTRY),
+    (question(max_tokens=5), ENTRY),
+    (question(json=True), ENTRY),
+    (question(turn=1), ENTRY),
+    (question(tools=(Tool("f"),)), ENTRY),
+    (question(), Model(openai="y", base_url=BASE)),
+    (question(), Model(openai="x", base_url="http://127.0.0.1:8")),
+    (question(), Model(openai="x", base_url=BASE, settings={"seed": 1})),
+    (question(), Model(openai="x", base_url=BASE, system="Hm.")),
+    (question(), Model(anthropic="x", base_url=BASE)),
 ]
 
 
-@pytest.mark.parametrize(("ask", "entry", "word"), MISSES)
-def test_recording_miss_names_difference_from_nearest(
-    tmp_path: Path, ask: ModelQuestion, entry: Model, word: str
-) -> None:
-    far = question("Something else altogether", temperature=1, max_tokens=9, json=True, turn=7)
-    kept(tmp_path, "record", Counted()).ask(far)
+@pytest.mark.parametrize(("ask", "entry"), MISSES)
+def test_recording_of_another_question_is_a_miss(tmp_path: Path, ask: ModelQuestion, entry: Model) -> None:
     kept(tmp_path, "record", Counted()).ask(question())
     error = failure(kept(tmp_path, "offline", Counted(), entry), ask)
     assert error.problems[0].code == "BK630"
-    assert f"the nearest one differs in {word}" in str(error)
-    assert "--record-calls calls" in str(error)
-
-
-def test_recording_miss_in_empty_folder_names_option(tmp_path: Path) -> None:
-    error = failure(kept(tmp_path, "offline", Counted()))
-    assert "no answer is recorded in calls" in str(error)
     assert "--record-calls calls" in str(error)
 
 

@@ -105,7 +105,7 @@ def test_recording_one_more_question_than_answers_is_a_miss(tmp_path: Path) -> N
     answered(recording(str(tmp_path), "record"), {"a": ["x", "x"]}, "aa")
     client = recording(str(tmp_path), "offline")
     answered(client, {"a": ["x", "x"]}, "aa")
-    with pytest.raises(CannotReplay, match=r"BK630 .* the nearest one differs in who asked, or how often"):
+    with pytest.raises(CannotReplay, match="BK630"):
         client.ask(asking("a", "x"))
     with pytest.raises(CannotReplay, match="BK630"):
         client.ask(asking("somebody new", "x"))

@@ -146,18 +146,6 @@ def test_refresh_with_failed_answer_needs_allow_high_risk(project: Console, api:
     refresh_needs_allow_high_risk(project, "--path status", "--path body")
 
 
-@pytest.mark.parametrize("collect", [", collect: [two]", ""])
-def test_refresh_with_failed_step_needs_allow_high_risk(
-    project: Console, api: LittleApi, collect: str
-) -> None:
-    flow(project, api, f"{step('one', '/later')}, {step('two', '/sum')}", collect)
-    api.answers["/sum"] = lambda number: {"sum": 1 if api.counts["/later"] < 3 else 0}
-    run(project, "capture baselines")
-    api.counts["/later"] = 5
-    run(project, "compare", 1)
-    assert "step one answered 503" in refresh_needs_allow_high_risk(project)
-
-
 def test_refresh_with_empty_answer_needs_allow_high_risk(project: Console) -> None:
     model_that_answers(project, "something")
     run(project, "capture prompt p.md --id p --collect text")
@@ -187,12 +175,3 @@ def test_capture_of_unreported_tool_calls_is_refused(
     printed = run(project, "capture prompt p.md --collect text --collect tool_calls --id p", exit_code)
     assert ("BK617" in printed) == (exit_code != 0)
     assert bool(list(project.folder.rglob("p.yaml"))) == (exit_code == 0)
-
-
-@pytest.mark.parametrize(
-    ("reason", "code"), [("max_tokens", "BK613"), ("refusal", "BK614"), ("end_turn", "")]
-)
-def test_capture_of_unfinished_answer_is_refused(project: Console, reason: str, code: str) -> None:
-    answer = json.dumps({"type": "result", "result": "half an", "stop_reason": reason})
-    model_that_answers(project, answer, "output: claude")
-    assert code in run(project, "capture prompt p.md --id p", 3 if code else 0)

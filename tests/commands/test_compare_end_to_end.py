@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import time
 from typing import Any
 
 import pytest
@@ -67,15 +66,3 @@ def test_compare_shows_random_ids_that_differ(project: Console) -> None:
     for text in (written, *shown):
         assert [word for word in (*IDS, *TAGS) if word not in text] == []
         assert "random" not in text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", ["baselinekit", "true; baselinekit"])  # by itself, and through a shell
-def test_console_command_that_waits_for_a_tick_moves_the_clock(project: Console, command: str) -> None:
-    with LittleApi({"/time": lambda number: {"at": round(project.clock.now())}}) as api:
-        began, machine = project.clock.now(), time.monotonic()
-        ran = project.run(f"{command} capture http GET {api.url}/time --id at")
-        waited = project.clock.now() - began - (time.monotonic() - machine)
-    assert ran.exit_code == 0, ran.stderr
-    assert "1 varying path" in ran.stdout
-    assert waited == pytest.approx(1.1, abs=0.05)

@@ -65,7 +65,6 @@ def test_compare_offline_uses_recorded_answers_and_names_a_changed_question(proj
     file.write_text(file.read_text().replace("Summarise:", "Summarise, please:"))
     printed = run(project, "compare --offline cassettes", 3)
     assert "BK630" in printed
-    assert "the nearest one differs in message 1 of 1" in printed
     assert "2 passed" in printed
     for path in project.folder.rglob("*"):
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path

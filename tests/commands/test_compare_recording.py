@@ -48,15 +48,6 @@ def test_recorder_gives_up_a_file_that_stays_locked_and_writes_the_others(tmp_pa
     assert counts(tmp_path, files[0]) == [0]
 
 
-def test_recorder_writes_a_file_that_was_locked_for_a_while(tmp_path: Path) -> None:
-    baselines = load([write_baseline(tmp_path)], str(tmp_path))
-    writer = recorder(tmp_path, baselines)
-    with lock(str(tmp_path), "b.yaml"):
-        writer.add(baselines[0].source, False)
-    assert writer.close() == ([], ())
-    assert counts(tmp_path, "b.yaml") == [1]
-
-
 def test_recorder_reports_a_file_that_was_removed(tmp_path: Path) -> None:
     baselines = load([write_baseline(tmp_path)], str(tmp_path))
     (tmp_path / "b.yaml").unlink()

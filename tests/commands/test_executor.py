@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from baselinekit.commands.context import Stop
-from baselinekit.commands.executor import Chunk, ChunkDone, Elsewhere, Terms, divide
+from baselinekit.commands.executor import Chunk, ChunkDone, Elsewhere, Grant, Terms, divide
 from baselinekit.errors import Problem
 from baselinekit.kinds.kind import ALONE
 from baselinekit.model.recipes import Limits, ModelUsage
@@ -47,8 +47,8 @@ class Workers:
         self.count, self.losing, self.failing = count, Counter(losing), failing
         self.judged: Counter[int] = Counter()
 
-    def call(self, worker: int, method: str, *arguments: Any) -> ChunkDone[Judged] | int:
-        chunk, grant = pickle.loads(pickle.dumps(arguments))
+    def judge(self, worker: int, chunk: Chunk[Any], grant: Grant) -> ChunkDone[Judged] | int:
+        chunk, grant = pickle.loads(pickle.dumps((chunk, grant)))
         judged: list[Judged | None] = []
         calls = failures = 0
         for item in chunk.items:
@@ -94,8 +94,8 @@ def ran(
         return item, "passed"
 
     chunks = [Chunk((n,), claim) for n, claim in enumerate(claims)]
-    with Elsewhere(nullcontext(workers), TERMS, questions, maxfail is not None, lambda: 0.0) as elsewhere:
-        elsewhere.run(chunks, judge, Stop(), lambda: None, finished, goes_on)
+    elsewhere = Elsewhere(nullcontext(workers), TERMS, questions, maxfail is not None, lambda: 0.0)
+    elsewhere.run(chunks, judge, Stop(), lambda: None, finished, goes_on)
     return outcomes, done_here, questions
 
 
@@ -136,13 +136,12 @@ def test_elsewhere_begins_nothing_after_maxfail_failures(maxfail: int) -> None:
 @pytest.mark.parametrize(
     ("groups", "most", "chunks"),
     [
-        ([(None, None, "ab"), (None, None, "c"), (None, None, "d")], 3, ["abc", "d"]),
-        ([(None, None, "abcd"), (None, None, "e")], 3, ["abcd", "e"]),
-        ([(None, 0, "a"), (None, 1, "b"), (None, 0, "c")], 9, ["ac", "b"]),
-        ([("orders", None, "a"), (None, None, "b"), ("orders", None, "c")], 9, ["ac", "b"]),
-        ([(ALONE, None, "ab"), (None, None, "c")], 9, ["a", "b", "c"]),
+        ([(None, "ab"), (None, "c"), (None, "d")], 3, ["abc", "d"]),
+        ([(None, "abcd"), (None, "e")], 3, ["abcd", "e"]),
+        ([("orders", "a"), (None, "b"), ("orders", "c")], 9, ["ac", "b"]),
+        ([(ALONE, "ab"), (None, "c")], 9, ["a", "b", "c"]),
     ],
 )
 def test_divide_keeps_groups_together(groups: list[Any], most: int, chunks: list[str]) -> None:
-    given = [Chunk(tuple(items), claim, home) for claim, home, items in groups]
+    given = [Chunk(tuple(items), claim) for claim, items in groups]
     assert ["".join(chunk.items) for chunk in divide(given, most)] == chunks

@@ -25,7 +25,6 @@ def cut(run: Report, of: int) -> list[tuple[str, Report]]:
         part = replace(
             run,
             results=tuple(replace(item, position=n) for n, item in mine),
-            command=run.command + f" --shard {number}/{of}",
             shard=Shard(number, of, len(run.results)),
             spent=run.spent if number == 1 else None,
         )
@@ -62,19 +61,6 @@ def test_merge_takes_first_start_and_longest_duration() -> None:
     merged = merge(late)
     assert (merged.started, merged.id) == ("2024-01-20T14:00:02Z", "compare-2024-01-20T14:00:02Z")
     assert merged.seconds == 9.0
-    assert merged.command == "baselinekit compare"
-
-
-@pytest.mark.parametrize(
-    ("typed", "read"),
-    [
-        ("baselinekit compare --shard 1/3 -o out/1.json --base main", "baselinekit compare --base main"),
-        ("baselinekit compare -o 'my results/1.json' -k 'a and b'", "baselinekit compare -k 'a and b'"),
-    ],
-)
-def test_merge_removes_shard_options_from_the_command(typed: str, read: str) -> None:
-    (name, first), other = cut(a_run(["passed"] * 3), 2)
-    assert merge([(name, replace(first, command=typed)), other]).command == read
 
 
 def test_shard_of_an_id_never_changes() -> None:

@@ -295,17 +295,3 @@ def test_f57_weakened_reports_looser_scores(old: Any, new: Any, way: str) -> Non
     found = ways(before, after, weakening=True)
     assert len(found) == bool(way)
     assert all(one.startswith("current.execution.scores") and way in one for one in found)
-
-
-def test_f57_weakened_reports_a_score_that_may_fall() -> None:
-    def scored(rules: Any) -> Baseline:
-        return prompt({"text": "x", "quality_scores": {"clear": 5}}, rules, scores=SCORED)
-
-    strict, wider = (
-        {"fields": {"quality_scores": {"type": "numeric", "tolerance": {"min_delta": least}}}}
-        for least in (0, -1)
-    )
-    message = "comparison.fields.quality_scores.tolerance.min_delta: 0 -> -1"
-    assert ways(scored(strict), scored(wider)) == [message]
-    ignoring = ways(scored(strict), scored({"ignore_values": ["quality_scores"]}))
-    assert 'comparison.ignore_values: +"quality_scores"' in ignoring

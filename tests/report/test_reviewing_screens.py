@@ -31,13 +31,7 @@ PAINT = re.compile(r"\x1b\[[0-9;]*m")
 def _scene(text: str, members: int = 1) -> Scene:
     recipe = Recipe(HttpRequest("GET", endpoint="/x"), HttpExecution("http"))
     change = Change(
-        0,
-        "value",
-        ("body", text),
-        ("body", text),
-        text,
-        f"{text}!",
-        lost=(LostPlaceholder((text,), text, 3),),
+        0, "value", ("body", text), ("body", text), text, f"{text}!", lost=(LostPlaceholder((text,), text),)
     )
     baseline = Baseline("x", recipe, baseline=Known(), source=Source(text))
     plan = RefreshPlan(baseline, KeptOutput("x", "", None, ""), (change,), UnchangedPart(None), (text,))

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, strategies as st
 
 from baselinekit.store.project import load_config, read_config
 from baselinekit.store.writing import add_origin, with_origin
@@ -48,34 +47,3 @@ def test_add_origin_makes_the_file(tmp_path: Path) -> None:
     config = load_config(str(tmp_path / "baselinekit.yaml"))
     assert config.base_url == "http://orders.internal"
     assert config.variables == {"url_users_internal_8443": "https://users.internal:8443"}
-
-
-HOSTS = st.from_regex(r"[a-z][a-z0-9]{0,8}(\.[a-z]{1,6}){1,2}(:[1-9][0-9]{1,3})?", fullmatch=True)
-
-
-@pytest.mark.slow
-@given(
-    st.lists(HOSTS, max_size=4, unique=True),
-    HOSTS,
-    st.sampled_from(["block", "flow", "none"]),
-    st.sampled_from(["\n", "\r\n"]),
-    st.booleans(),
-)
-def test_with_origin_keeps_other_lines(hosts: list[str], new: str, style: str, end: str, base: bool) -> None:
-    lines = ["# about it", *(["base_url: https://a.example # here"] if base else []), "record: daily"]
-    if style == "block" and hosts:
-        lines += ["allow_hosts:", *(f"    - '{host}'   # {n}" for n, host in enumerate(hosts))]
-    elif style == "flow":
-        lines.append(f"allow_hosts: [{', '.join(hosts)}] # all of them")
-    before = end.join([*lines, "# the end", ""])
-    text, _ = with_origin(before, "c", f"http://{new}")
-    config = read_config(text.encode(), "c")
-    if config.allow_hosts is not None:
-        assert config.allow_hosts == [*hosts, new]
-    elif base:
-        assert list(config.variables.values()) == [f"http://{new}"]
-    else:
-        assert config.base_url == f"http://{new}"
-    left = iter(text.split(end))
-    if style != "flow":
-        assert all(any(line == other for other in left) for line in before.split(end) if line)

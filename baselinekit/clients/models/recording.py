@@ -2,10 +2,9 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
-from itertools import zip_longest
 from typing import Literal, Protocol
 
 from baselinekit.errors import BaselinekitError, CannotReplay, NotRecorded, Problem
@@ -14,7 +13,6 @@ from baselinekit.model.recipes import Answer, Model, ModelQuestion, ModelUsage
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Redactor
 from baselinekit.structs import Struct, asdict, convert, plain, replace
-from baselinekit.values.equality import same_json
 from baselinekit.values.places import with_texts
 
 # The parts that distinguish one question from another. An answer is stored under their hash.
@@ -25,7 +23,7 @@ Parts = dict[str, Json]
 
 def parts_of(ask: ModelQuestion, model: Model, kind: str, mask: Callable[[str], str]) -> Parts:
     """Everything that an answer could depend on, without keys, headers and time limits. It is hashed, and it
-    is written into the file, to show why two questions differ."""
+    is written into the file, to show what was asked."""
     temperature = ask.temperature
     if isinstance(temperature, float) and temperature.is_integer():
         temperature = int(temperature)
@@ -49,17 +47,6 @@ def parts_of(ask: ModelQuestion, model: Model, kind: str, mask: Callable[[str], 
 
 def key_of(parts: Parts) -> str:
     return sha256(to_bytes(parts, in_order=True)).hexdigest()
-
-
-def differences(recorded: Parts, asked: Parts) -> Iterator[str]:
-    """Name the parts in which a question differs from a recorded one."""
-    for name in dict.fromkeys((*asked, *recorded)):
-        before, now = recorded.get(name), asked.get(name)
-        if name == "messages" and isinstance(before, list) and isinstance(now, list):
-            pairs = enumerate(zip_longest(before, now), 1)
-            yield from (f"message {number} of {len(now)}" for number, (old, new) in pairs if old != new)
-        elif not same_json(before, now):
-            yield f"`{name}`"
 
 
 # Cassettes (`record` once, then `offline`), the cache, and a resumed run (`journal`) all give recorded
@@ -95,7 +82,6 @@ class Shelf(Protocol):
     def name(self) -> str: ...
     def find(self, model: str, key: str) -> Json: ...
     def keep(self, model: str, key: str, record: Json) -> None: ...
-    def every(self) -> list[Json]: ...
     def names(self, model: str, key: str) -> list[str]: ...
     def drop(self, model: str, name: str) -> None: ...
 
@@ -142,7 +128,7 @@ class Recording:
             name = f"{key}.{_asker_hash(ask.asker)}.{times_asked}"
         answer = self._stored_answer(ask, key, name)
         if answer is None and self._mode == "offline":
-            raise CannotReplay(self._missing_answer(ask, parts))
+            raise CannotReplay(self._missing_answer(ask.model))
         if answer is None:
             answer = self._source.ask(ask)
             self._store(ask, key, name, answer, parts)
@@ -198,20 +184,10 @@ class Recording:
             message = f"the answer of the model {model!r} kept in {self._shelf.name} cannot be used{reason}"
             raise CannotReplay(Problem("BK631", message, "record it again: --record-calls")) from None
 
-    def _missing_answer(self, ask: ModelQuestion, parts: Parts) -> Problem:
-        model, place = ask.model, self._shelf.name
-        hint = f"record it once, without --offline: --record-calls {place}"
-        recorded_parts = []
-        for record in self._shelf.every():
-            with suppress(ValueError):
-                recorded_parts.append(record_in(record).asked)
-        if not recorded_parts:
-            return Problem("BK630", f"no answer is recorded in {place}", hint)
-        masked_parts = self._without_secrets(parts)
-        nearest = min((list(differences(recorded, masked_parts)) for recorded in recorded_parts), key=len)
-        message = f"no answer to this question of the model {model!r} is recorded in {place}: the nearest one"
-        nearest = nearest[:4] or ["who asked, or how often"]
-        return Problem("BK630", f"{message} differs in {', '.join(nearest)}", hint)
+    def _missing_answer(self, model: str) -> Problem:
+        place = self._shelf.name
+        message = f"no answer of the model {model!r} to this question is recorded in {place}"
+        return Problem("BK630", message, f"record it once, without --offline: --record-calls {place}")
 
 
 def _asker_hash(asker: str) -> str:
