@@ -147,10 +147,6 @@ def _policy(project: Project, options: CompareOptions) -> ComparePolicy:
     return ComparePolicy(record, options.jobs, maxfail, options.strict_rules, explain, times, rate)
 
 
-def format_passed(report: Report, style: Style) -> str:
-    return terminal.format_passed(report, style) if style.verbose else ""
-
-
 def format_weakened(report: Report, style: Style) -> str:
     if report.against is None:
         return ""
@@ -159,7 +155,7 @@ def format_weakened(report: Report, style: Style) -> str:
     return delivery.format_blocks(weakened_blocks(report.against), style)
 
 
-_SECTIONS = (format_passed, terminal.format_failures, terminal.format_warnings, format_weakened)
+_SECTIONS = (terminal.format_passed, terminal.format_failures, terminal.format_warnings, format_weakened)
 
 
 def _after(project: Project, options: CompareOptions, report: Report) -> "Iterator[str]":

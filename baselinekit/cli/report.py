@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import click
 
 from baselinekit.cli import delivery, options as cli, screen
-from baselinekit.cli.compare import format_passed, format_weakened
+from baselinekit.cli.compare import format_weakened
 from baselinekit.commands import history as past
 from baselinekit.evals.earlier import PARTS, MeanDelta, Pairing, load_both, mean_delta, pair_runs
 from baselinekit.model.values import Json
@@ -138,7 +138,8 @@ def _report_one_run(options: ReportOptions) -> int:
     screen.install(redactor.mask_said)
     config = nearest_config(os.path.dirname(options.results[0]))
     root = os.path.dirname(config) if config else os.getcwd()
-    sections = (format_passed, terminal.format_failures, format_weakened, terminal.format_warnings)
+    before = (terminal.format_passed, terminal.format_failures)
+    sections = (*before, format_weakened, terminal.format_warnings)
     return delivery.finish(merged, options.printing, root, sections, read=options.results).exit_code
 
 

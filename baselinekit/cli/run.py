@@ -196,16 +196,12 @@ def _policy(project: Project, options: RunOptions) -> RunPolicy:
     return RunPolicy(record, options.jobs, attempts, options.resume, options.first, thresholds)
 
 
-def _format_passed(report: Report, style: Style) -> str:
-    return terminal.format_passed(report, style) if style.verbose else ""
-
-
 def _format_sections(report: Report, style: Style) -> str:
     return delivery.format_blocks((*skipped_blocks(report), *run_blocks(report, style.verbose)), style)
 
 
 _SECTIONS: tuple[delivery.Section, ...] = (
-    _format_passed,
+    terminal.format_passed,
     terminal.format_failures,
     terminal.format_warnings,
     _format_sections,

@@ -240,7 +240,7 @@ class ComparePolicy(Struct):
 
 class Checker:
     """Reads files and judges the baselines in them; several threads may use it at once. What was read is held
-    until its turn if there is room; a worker of another process reads a file when its first baseline comes."""
+    until its turn if there is room; a worker of another process reads a file at its first baseline."""
 
     def __init__(self, here: CaptureEnvironment, policy: ComparePolicy, context: RunContext):
         self.environment, self._policy, self._context = here, policy, context

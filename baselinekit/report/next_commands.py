@@ -197,7 +197,7 @@ def after_run(
     if is_own_target and (renewable := select_renewable(failed)):
         commands.append(command_line("review", place(renewable[0].file), *typed_of(report).operator))
     if any(result.verdict in _WAITING for result in report.results):
-        commands += _grade_commands(_result_files([*files, *kept_files]))
+        commands += _grade_commands([path for path in (*files, *kept_files) if _RESULT_FILE.fullmatch(path)])
     commands += explain_commands(_error_codes(report))
     return commands[:_MOST_COMMANDS]
 
@@ -224,11 +224,6 @@ def after_gate(
 
 def _grade_commands(files: Sequence[str]) -> list[str]:
     return ["baselinekit grade", *(command_line("grade", "--finish", file) for file in files[:1])]
-
-
-def _result_files(paths: Iterable[str]) -> list[str]:
-    """Return the paths that a gate can read."""
-    return [path for path in paths if _RESULT_FILE.fullmatch(path)]
 
 
 def _error_codes(report: Report) -> list[str]:

@@ -91,7 +91,7 @@ def format_warnings(report: Report, style: Style) -> str:
 def format_passed(report: Report, style: Style) -> str:
     """Format one line for each result that passed, and the grades of a case, for users who ask for it;
     separate from the failures."""
-    passed = [result for result in report.results if result.outcome == "passed"]
+    passed = [result for result in report.results if style.verbose and result.outcome == "passed"]
     widest = max((len(one_line(result.id)) for result in passed), default=0)
     lines = []
     for result in passed:

@@ -57,7 +57,7 @@ def test_terminal_output_escapes_control_characters_and_commands() -> None:
         terminal.format_failure(nasty, replace(PLAIN, verbose=True)),
         terminal.format_failures(run, PLAIN),
         terminal.format_warnings(run, PLAIN),
-        terminal.format_passed(run, PLAIN),
+        terminal.format_passed(run, replace(PLAIN, verbose=True)),
         wording.headline(run, PLAIN),
         "\n".join(next_commands.after_compare(run)),
     ):

@@ -31,7 +31,7 @@ def test_format_dollars(usd: str, text: str) -> None:
 )
 def test_describe_usage_of_an_answer(usage: Usage, text: str) -> None:
     assert wording.describe_usage(usage) == text
-    line = terminal.format_passed(report(replace(result("a", "passed"), usage=usage)), Style())
+    line = terminal.format_passed(report(replace(result("a", "passed"), usage=usage)), Style(verbose=True))
     assert line.endswith(f"   {text}\n") if text else not line.endswith(" \n")
 
 
