@@ -131,7 +131,7 @@ def read_evaluators(raw: Json, at: Path, files: NamedFiles) -> tuple[list[Grader
         grader = problems.take(read_evaluator(entry, (*at, number), files), number)
         if grader is not None and by_name.setdefault(grader.name, grader) is not grader:
             message = f"two evaluators are called {grader.name!r}"
-            problems.append(Problem("BK783", message, "rename one of them", at=(number, "name")))
+            problems.append(Problem("BK780", message, "rename one of them", at=(number, "name")))
     return list(by_name.values()), problems
 
 

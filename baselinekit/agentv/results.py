@@ -67,18 +67,18 @@ def read_rows(data: bytes, file: str) -> Report:
             row, row_problems = read_as(Row, raw)
             if row is not None and not (row.eval_id or row.test_id):
                 hint = "a row has eval_id and score: agentv eval … --out results.jsonl writes them"
-                row_problems = [Problem("BK690", "a result without eval_id", hint, at=())]
+                row_problems = [Problem("BK130", "a result without eval_id", hint, at=())]
             elif row is not None:
                 result = row.as_result(file)
                 if results.setdefault(result.id, result) is not result:
                     hint = "one file for each target: an id stands for one result"
-                    row_problems = [Problem("BK691", f"a second row for {result.id!r}", hint, at=())]
+                    row_problems = [Problem("BK130", f"a second row for {result.id!r}", hint, at=())]
                 times += [str(row.timestamp)] if row.timestamp is not None else []
             row_at = (*at, row_number) if is_list else at
             problems.setdefault(number, []).extend(prefix_paths(row_problems, row_at))
     if any(problems.values()):
         raise InvalidInput(*place_problems(body, file, problems))
     if not results:
-        raise InvalidInput(Problem("BK690", f"{file} holds no result"))
+        raise InvalidInput(Problem("BK130", f"{file} holds no result"))
     name = os.path.basename(file)
     return Report(name, min(times, default=""), 0.0, "agentv", "eval", tuple(results.values()))

@@ -71,7 +71,7 @@ def find_lacking(
         if not own_cases or forms_in(root, file) != {CASES}:
             hint = f"name a file of cases that have an expected_outcome: {CASES}: in YAML, or JSON Lines"
             message = "rubrics belong to the cases of AgentV's form"
-            raise InvalidInput(Problem("BK695", message, hint, Place(file)))
+            raise InvalidInput(Problem("BK776", message, hint, Place(file)))
         documents = language(file).load(read(file), file)
         for case in own_cases:
             raw = value_at(documents[case.source.document], case.source.at)
@@ -137,7 +137,7 @@ def with_rubrics(body: str, file: str, drafts: Sequence[Draft]) -> str:
         source = draft.lacking.case.source
         if draft.items and not _is_unchanged(documents, source.document, source.at, draft.lacking.raw):
             message = f"the case {draft.lacking.case.name!r} has changed while its rubric was drafted"
-            raise InvalidInput(Problem("BK697", message, "generate it again", Place(file)))
+            raise InvalidInput(Problem("BK122", message, "generate it again", Place(file)))
         if draft.items:
             edits[source.document].append(Edit((*source.at, RUBRICS), [asdict(item) for item in draft.items]))
     for document, document_edits in edits.items():

@@ -138,7 +138,7 @@ def _nothing_error(batch: Batch) -> BaselinekitError:
         return worst_of(batch.problems)
     if batch.known:
         hint = "to accept new answers: baselinekit refresh ID --replay"
-        return InvalidInput(Problem("BK520", "everything there is captured already", hint))
+        return InvalidInput(Problem("BK113", "everything there is captured already", hint))
     hint = "--unsafe sends what may write; --host and --type choose others"
     return NothingSelected(Problem("BK509", "there is nothing to capture", hint))
 

@@ -317,7 +317,7 @@ class Delivery(Struct):
             if self.existing and not options.overwrite:
                 hint = "keep it, or replace it with --overwrite"
                 raise InvalidInput(
-                    *(Problem("BK775", "it is there already", hint, Place(name)) for name in self.existing)
+                    *(Problem("BK113", "it is there already", hint, Place(name)) for name in self.existing)
                 )
             self.write()
             out.document(self._document([*self.texts], []))
@@ -473,7 +473,7 @@ def write_skill(options: ConvertOptions) -> int:
         message = f"{folder.id} is {status}, and only what is ready is exported"
         hint = f"baselinekit promote {folder.id} tells what is missing; --force writes it as it is"
         place = locate(Source(folder.meta_file), ("status",), project.root)
-        screen.complain(Problem("BK773", message, hint, place))
+        screen.complain(Problem("BK767", message, hint, place))
         return 1
     base = os.path.join(project.root, "skills") if options.output is None else options.output
     target = os.path.relpath(os.path.join(base, folder.id), project.root)
@@ -482,7 +482,7 @@ def write_skill(options: ConvertOptions) -> int:
         hint = "take what was changed there into the prompt folder; --overwrite replaces it"
         changed = [name for name, text in files.items() if _is_other(os.path.join(project.root, name), text)]
         shown = map(cli.path_from_here(project), changed)
-        if problems := [Problem("BK771", "it has other content", hint, Place(name)) for name in shown]:
+        if problems := [Problem("BK113", "it has other content", hint, Place(name)) for name in shown]:
             raise InvalidInput(*problems)
     return Delivery(
         texts=files,
@@ -509,7 +509,7 @@ def _prompt_folder(project: Project, name: str) -> PromptFolder:
         path = os.path.dirname(path)
     if path not in folders_below(project.root, [path]):
         hint = "name a folder with a meta.yml and a prompt.xml, an id or an alias"
-        raise InvalidInput(Problem("BK755", f"{name} is not a prompt folder", hint))
+        raise InvalidInput(Problem("BK750", f"{name} is not a prompt folder", hint))
     from baselinekit.eva.folders import load_valid_folder  # of a feature folder
 
     return load_valid_folder(project.root, path)

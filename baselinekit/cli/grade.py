@@ -141,7 +141,7 @@ def enter_rating(queue: Queue, options: GradeOptions, value: str) -> int:
     if len(items) > 1:
         keys = ", ".join(item.key[:8] for item in items[:_MOST_NAMED])
         message = f"{len(items)} outputs of {options.cases[0]} are in the queue"
-        raise InvalidInput(Problem("BK745", message, f"name one by its key: {keys}"))
+        raise InvalidInput(Problem("BK509", message, f"name one by its key: {keys}"))
     (item,) = items
     scale = item.method.rating_scale
     rating = Rating(rater, value_of(value, scale, len(item.shown.items)), queue.stamp(), options.note)

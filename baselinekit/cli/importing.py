@@ -77,11 +77,11 @@ def _drafts(paths: Sequence[str], project: Project) -> list[NewBaseline]:
     if not drafts:
         message = "every baseline there already has an output, and capture does not overwrite"
         hint = "to accept new answers: baselinekit refresh PATH --replay"
-        raise InvalidInput(Problem("BK520", message, hint))
+        raise InvalidInput(Problem("BK113", message, hint))
     hint = f"move it below {project.folders[0]}, or name its folder in {CONFIG_NAME} (`baselines:`)"
     message = f"a compare does not look there, only in {', '.join(project.folders)}"
     problems = [
-        Problem("BK529", message, hint, Place(file))
+        Problem("BK508", message, hint, Place(file))
         for file in dict.fromkeys(draft.source.file for draft in drafts)
         if not lies_in(file, (*project.folders, *project.eval_folders))
     ]

@@ -496,14 +496,13 @@ def open_request(options: HttpOptions | CurlOptions) -> tuple[Project, TypedRequ
 
 
 def _undeclared(credential: Credential, names: Sequence[str]) -> Problem:
-    code, name = "BK525" if credential.is_declared else "BK522", credential.name
+    name = credential.name
     if name in names:
         message = f"{credential.message}, but {name} in the environment differs"
-        return Problem(code, message, f"unset {name}, or type {{{{{name}}}}} in its place")
+        return Problem("BK522", message, f"unset {name}, or type {{{{{name}}}}} in its place")
     hint = f"add --secret {name}: {{{{{name}}}}} is stored instead, and baselinekit.yaml declares it"
-    return Problem(
-        code, credential.message, hint + ("" if credential.is_declared else "; or pass --allow-secrets")
-    )
+    hint += "" if credential.is_declared else "; or pass --allow-secrets"
+    return Problem("BK522", credential.message, hint)
 
 
 def host_of(recipe: Recipe, project: Project) -> str:

@@ -301,7 +301,7 @@ def gate(options: GateOptions) -> int:
     for path in options.printing.outputs:
         if os.path.splitext(path)[1].lower() not in _FORMS:
             message = f"the ending of {path!r} is not that of a report"
-            raise InvalidInput(Problem("BK503", message, "x.md or x.json"))
+            raise InvalidInput(Problem("BK508", message, "x.md or x.json"))
         check_place(path)
     project = cli.project_of(options.project, options.recording.offline is not None)
     least = gating.thresholds_of_options(options.preset, options.required, options.required_pass_rate)

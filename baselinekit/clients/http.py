@@ -514,7 +514,7 @@ def _read_body(request: Request, response: httpcore.Response) -> bytes:
     coding = headers.get("content-encoding", "").strip().lower()
     if coding not in ("", "identity", "gzip", "x-gzip", "deflate"):
         hint = "gzip and deflate can be decoded: leave Accept-Encoding to baselinekit"
-        raise cannot_replay("BK306", f"the answer is encoded as {coding!r}", hint)
+        raise cannot_replay("BK307", f"the answer is encoded as {coding!r}", hint)
     watch = request.watch((headers.get_list("content-type") or [""])[0]) if request.watch else None
     body, is_whole = bytearray(), False
     try:
@@ -572,5 +572,5 @@ def _decoded(raw: bytes, coding: str, limit: int) -> bytes:
                 raise cannot_replay("BK304", f"the answer's {coding} data ends in the middle", "ask again")
             raw = decompressor.unused_data
     except zlib.error as error:
-        raise cannot_replay("BK306", f"the answer says that it is {coding}, but is not: {error}") from None
-    raise cannot_replay("BK306", f"the answer's {coding} data has more than {_MOST_MEMBERS} members")
+        raise cannot_replay("BK307", f"the answer says that it is {coding}, but is not: {error}") from None
+    raise cannot_replay("BK307", f"the answer's {coding} data has more than {_MOST_MEMBERS} members")

@@ -486,12 +486,12 @@ def completed_record(new: NewBaseline, known: dict[str, Json], version: str | No
 
 # Outputs that are not stored as known-good.
 
-_REFUSED: dict[Flag, tuple[str, str]] = {
-    "--allow-error-status": ("BK521", "fix it"),
-    "--allow-empty": ("BK528", "try again, or fix the prompt"),
-    "--allow-failing": ("BK770", "try again, or fix the prompt"),
+_ADVICE: dict[Flag, str] = {
+    "--allow-error-status": "fix it",
+    "--allow-empty": "try again, or fix the prompt",
+    "--allow-failing": "try again, or fix the prompt",
 }
-"""What is refused unless the user passes the flag: its code, and what else the user can do."""
+"""What the user can do about an answer that is refused unless the flag is passed."""
 
 
 def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureOptions) -> None:
@@ -499,11 +499,10 @@ def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureO
     refused, problems = "it is not stored as known-good", []
     for trouble in kind_of(draft.current).troubles(draft.current, observation):
         if not getattr(options, trouble.flag.removeprefix("--").replace("-", "_")):
-            code, advice = _REFUSED[trouble.flag]
             message = f"{trouble.message}{trouble.detail and f' ({trouble.detail})'}: {refused}"
-            problems.append(Problem(code, message, f"{advice}, or pass {trouble.flag}"))
+            problems.append(Problem("BK521", message, f"{_ADVICE[trouble.flag]}, or pass {trouble.flag}"))
     if observation.reason_not_to_store is not None:
-        problems.append(Problem("BK526", f"{observation.reason_not_to_store}: {refused}"))
+        problems.append(Problem("BK521", f"{observation.reason_not_to_store}: {refused}"))
     if problems:
         raise CannotReplay(*problems)
 

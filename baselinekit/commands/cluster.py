@@ -442,7 +442,7 @@ class WorkerProcesses:
     def lost(self, id: str) -> Problem:
         message = f"the process that was to judge it ended {LOSSES} times: killed, or out of memory"
         hint = f"see what happens without --processes: baselinekit {self._command} --id {quote(id)}"
-        return Problem("BK360", message, hint)
+        return Problem("BK362", message, hint)
 
     def cancel(self) -> None:
         """Cancel the workers, also those whose process has not started yet."""

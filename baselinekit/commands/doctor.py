@@ -185,8 +185,8 @@ def describe_baseline(project: Project, baseline: Baseline, clients: Clients) ->
 
 
 # Orphans: baselines whose recipe refers to something that is gone, files without a baseline, and baselines
-# that every run skips. Nothing is reported about what could not be checked, such as baselines that the runs did
-# not select; a file that cannot be read is an error.
+# that every run skips. Nothing is reported about what could not be checked, such as baselines that the runs
+# did not select; a file that cannot be read is an error.
 
 
 Kind = Literal["baseline", "output", "pending", "unrun"]

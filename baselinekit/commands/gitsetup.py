@@ -103,7 +103,7 @@ def missing_driver(git: Git) -> Problem | None:
     except InvalidInput:
         return None
     message = f"{ATTRIBUTES} names a merge driver that this clone does not have"
-    return Problem("BK543", message, "run this once in each clone: baselinekit init --git")
+    return Problem("BK542", message, "run this once in each clone: baselinekit init --git")
 
 
 def _git_settings(words: Sequence[str]) -> dict[str, str]:

@@ -89,7 +89,7 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> model.Repor
 
 
 def cannot_merge(message: str, hint: str, file: str) -> InvalidInput:
-    return InvalidInput(Problem("BK131", message, hint, Place(file)))
+    return InvalidInput(Problem("BK130", message, hint, Place(file)))
 
 
 def _differences(ordered: Sequence[Part], different: Collection[str]) -> dict[str, str]:

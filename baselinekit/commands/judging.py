@@ -99,7 +99,7 @@ def _outcomes_of_checks(recipe: Recipe, observation: Observation, setting: Setti
     outcomes: dict[str, str] = {}
     for grade in grade_checks(recipe, observation, GradeClients(mask=setting.redactor.mask)):
         if grade.outcome == "error":
-            raise cannot_replay(grade.code or "BK704", f"{grade.grader}: {grade.reason}", "")
+            raise cannot_replay(grade.code or "BK399", f"{grade.grader}: {grade.reason}", "")
         outcomes[grade.grader] = "" if grade.outcome == "passed" else grade.reason
     return outcomes
 
@@ -296,7 +296,7 @@ class Checker:
             if (prepared := self._ready.pop(key_of(entry), None)) is None:
                 if (baseline := self._again(entry)) is None:
                     message = f"{entry.source.file} was changed while the run was under way: {entry.id}"
-                    raise cannot_replay("BK115", f"{message} cannot be read there now", "compare again")
+                    raise cannot_replay("BK111", f"{message} cannot be read there now", "compare again")
                 prepared = self._prepared(baseline)
             chosen, matcher = prepared
             if (result := self._without_replay(chosen)) is not None:

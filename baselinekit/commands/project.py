@@ -233,7 +233,7 @@ def _environment(config: recipes.Config, name: str | None) -> recipes.Environmen
     environments = config.environments
     if name is not None and name not in environments:
         hint = f"there are {', '.join(environments)}" if environments else "declare `environments:`"
-        raise InvalidInput(Problem("BK505", f"there is no environment {name!r}", hint))
+        raise InvalidInput(Problem("BK508", f"there is no environment {name!r}", hint))
     return recipes.Environment() if name is None else environments[name]
 
 
@@ -253,7 +253,7 @@ def _scope(config: recipes.Config, chosen: recipes.Environment, operator: Operat
         value = operator.environ.get(variable.from_env) if variable.from_env is not None else variable.value
         value = given.get(name, value)
         if name in operator.secrets and name in operator.variables:
-            raise InvalidInput(Problem("BK506", f"{name} is both a variable and a secret", "pass it once"))
+            raise InvalidInput(Problem("BK508", f"{name} is both a variable and a secret", "pass it once"))
         if name in operator.secrets:
             value = _secret(name, operator.secrets[name], operator.environ)
         if variable.from_env is not None and value is None:
@@ -269,7 +269,7 @@ def _secret(name: str, given: str | None, environ: Mapping[str, str]) -> str:
     value = environ.get(name) if given is None else given
     if not value:
         text = f"the secret {name} has no value" if given is not None else f"{name} is not in the environment"
-        raise InvalidInput(Problem("BK506", text, f"export {name}=…, or pass --secret {name}=…"))
+        raise InvalidInput(Problem("BK508", text, f"export {name}=…, or pass --secret {name}=…"))
     return value
 
 
@@ -283,7 +283,7 @@ def _read_env_files(operator: Operator) -> dict[str, Json]:
         except (UnicodeDecodeError, OSError) as error:
             reason = (getattr(error, "strerror", None) or "it is not UTF-8 text").lower()
             message = f"the env file {path} cannot be read: {reason}"
-            raise InvalidInput(Problem("BK502", message, "check the name")) from None
+            raise InvalidInput(Problem("BK101", message, "check the name")) from None
     return values
 
 
@@ -339,12 +339,12 @@ class CaptureEnvironment:
         """Yield the problems of a condition: names that do not exist (git's only exist in a repository)."""
         if name not in facts and not name.startswith("git."):
             hint = f"one of {', '.join(sorted(facts))}; declare others under `environment:`"
-            yield Problem("BK232", f"the {name!r} of a run is not known", hint)
+            yield Problem("BK108", f"the {name!r} of a run is not known", hint)
         environments = self.project.config.environments
         for glob in map(as_text, _as_list(value) if name == _CHOSEN_NAME else ()):
             if "*" not in glob and glob not in environments:
                 hint = f"`environments:` of the configuration has {', '.join(environments) or 'none'}"
-                yield Problem("BK232", f"there is no environment {glob!r}", hint)
+                yield Problem("BK108", f"there is no environment {glob!r}", hint)
 
 
 def as_variant(baseline: Baseline, number: int) -> Baseline:

@@ -256,7 +256,7 @@ def accepted_by(plans: Sequence[model.RefreshPlan], paths: Sequence[str]) -> lis
         if not any(numbers):
             changed = dict.fromkeys(render(change.path) for plan in plans for change in plan.changes)
             hint = f"what changes is {list_names([*changed])}"
-            raise InvalidInput(Problem("BK536", f"--path {text}: nothing changes there", hint))
+            raise InvalidInput(Problem("BK508", f"--path {text}: nothing changes there", hint))
     return [plan.placed.union(*(numbers[n] for numbers in covered.values())) for n, plan in enumerate(plans)]
 
 
@@ -295,7 +295,7 @@ def plan_of(
     if part := _changed_since(baseline, seen):
         raise InvalidInput(stale_problem(project, baseline, part))
     if seen.flaw is not None:
-        raise InvalidInput(Problem("BK526", f"{baseline.id}: {seen.flaw}: it is not stored as known-good"))
+        raise InvalidInput(Problem("BK521", f"{baseline.id}: {seen.flaw}: it is not stored as known-good"))
     words, on_file = project.words_of(baseline), baseline.comparison
     ruled: tuple[str, ...] = ()
     if rules:
@@ -761,7 +761,7 @@ def _sound(baseline: Baseline, replays: Replays) -> Sequence[Observation]:
         for message in new_troubles(baseline, troubles):
             raise CannotReplay(Problem("BK521", f"{message}: nothing is learnt of that", "fix it"))
         if (reason := replay.reason_not_to_store) is not None:
-            raise CannotReplay(Problem("BK526", f"{reason}: nothing is learnt of that"))
+            raise CannotReplay(Problem("BK521", f"{reason}: nothing is learnt of that"))
     return replays
 
 

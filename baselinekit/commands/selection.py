@@ -118,7 +118,7 @@ def expression(text: str) -> Test:
         tree = ast.Tuple([])
     if not all(isinstance(node, _NODES) for node in ast.walk(tree)):
         message = f"the expression {text!r} cannot be read"
-        raise InvalidInput(Problem("BK507", message, 'as in "users and not slow"'))
+        raise InvalidInput(Problem("BK508", message, 'as in "users and not slow"'))
 
     def holds(node: ast.AST, texts: Sequence[str]) -> bool:
         if isinstance(node, ast.BoolOp):

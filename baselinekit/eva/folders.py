@@ -71,7 +71,7 @@ def bare_booleans(body: str, file: str) -> list[Problem]:
     documents = mark(language(file).events(body))
     return [
         Problem(
-            "BK759",
+            "BK105",
             f"{word} without quotes is a text here, and true or false in YAML 1.1",
             f'write "{word}", or true or false',
             at=at,
@@ -103,7 +103,7 @@ only if `created` is missing; `tags` is not `status` (0.6)."""
 def read_meta(root: str, file: str, name: str) -> tuple[PromptMeta, DataFile, list[Problem]]:
     """Return the description in a file, and all of its problems with their places. `name`: the id of a prompt
     that states none."""
-    data = read_mapping(root, file, "BK756", "write id, title, summary, status, version, created, updated")
+    data = read_mapping(root, file, "BK750", "write id, title, summary, status, version, created, updated")
     raw = {key: value for key, value in data.raw.items() if value is not None}
     problems = []
     missing = sorted(STATED - raw.keys())
@@ -143,9 +143,9 @@ def _read_variables(raw: Json) -> tuple[dict[str, PromptVariable], list[Problem]
         name = item.get("name") if isinstance(item, dict) else at[0]
         if not isinstance(name, str) or not NAME.fullmatch(name):
             message = f"{schema.describe_value(name)} is not the name of a variable"
-            problems.append(Problem("BK753", message, "such as - name: constraints", at=at))
+            problems.append(Problem("BK750", message, "such as - name: constraints", at=at))
         elif name in variables:
-            problems.append(Problem("BK753", f"the variable {name!r} is declared twice", "remove one", at=at))
+            problems.append(Problem("BK750", f"the variable {name!r} is declared twice", "remove one", at=at))
         elif variable is not None:
             variables[name] = variable
     return variables, problems
@@ -175,13 +175,13 @@ def read_template(root: str, folder: str) -> tuple[TemplateFile | None, list[Pro
     if not os.path.lexists(os.path.join(root, file)):
         message = f"{folder or 'the folder'} has no {TEMPLATE}"
         hint = "write the prompt into it, with {{name}} for an input"
-        return None, [Problem("BK755", message, hint, Place(file))]
+        return None, [Problem("BK750", message, hint, Place(file))]
     try:
         text = decode(read(root, file), file).body
     except BaselinekitError as error:
         return None, [problem.placed(Place(file)) for problem in error.problems]
     if not text.strip():
-        return None, [Problem("BK755", f"{TEMPLATE} is empty", "write the prompt into it", Place(file, 1, 1))]
+        return None, [Problem("BK750", f"{TEMPLATE} is empty", "write the prompt into it", Place(file, 1, 1))]
     return TemplateFile(file, text), []
 
 
@@ -192,7 +192,7 @@ def undeclared(meta: PromptMeta, template: TemplateFile) -> list[Problem]:
         return []
     return [
         Problem(
-            "BK753",
+            "BK750",
             f"the template uses {{{{{name}}}}}, which meta.inputs does not declare",
             suggest(name, meta.inputs) or f"add it to `inputs:` of meta.yml, or write \\{{{{{name}}}}}",
             template.place_of(name),
@@ -220,7 +220,7 @@ def find_inputs(root: str, folder: str, inputs_from: str) -> str:
     if file is None:
         message = f"there is no {' and no '.join(places)}"
         hint = "write one: a mapping of names to values, or give `inputs:`"
-        raise InvalidInput(Problem("BK752", message, hint))
+        raise InvalidInput(Problem("BK750", message, hint))
     return file
 
 
@@ -352,7 +352,7 @@ def examine(root: str, folders: Sequence[str]) -> tuple[list[Problem], FolderSha
         if not os.path.isfile(os.path.join(root, folder.meta_file)):
             message = f"{path or 'the folder'} has no description"
             hint = f"write {', '.join(REQUIRED)} into it"
-            problems.append(Problem("BK756", message, hint, Place(folder.meta_file)))
+            problems.append(Problem("BK750", message, hint, Place(folder.meta_file)))
             continue
         if data.broken and not data.raw:
             continue
@@ -387,30 +387,30 @@ def _check_meta(root: str, folder: PromptFolder, raw: Mapping[str, Json]) -> Ite
     for key in REQUIRED:
         value = raw.get(key)
         if value is None or (isinstance(value, str) and not value.strip()):
-            yield Problem("BK756", f"the key {key!r} is missing", "add it", at=(key,) if key in raw else ())
+            yield Problem("BK750", f"the key {key!r} is missing", "add it", at=(key,) if key in raw else ())
     name = promptfolders.name_of(root, folder.path)
     if isinstance(raw.get("id"), str) and raw["id"] != name:
         message = f"the id {raw['id']!r} is not the name of its folder"
-        yield Problem("BK756", message, f"write {name!r}, or rename the folder", at=("id",))
+        yield Problem("BK750", message, f"write {name!r}, or rename the folder", at=("id",))
     status = raw.get("status")
     if status is not None and status not in STATUSES:
         hint = f"write one of {', '.join(STATUSES)}"
-        yield Problem("BK756", f"{status!r} is not a status", hint, at=("status",))
+        yield Problem("BK750", f"{status!r} is not a status", hint, at=("status",))
     word = next((word for word in promptfolders.RESERVED if word in meta.id.lower()), None)
     if word is not None:
         message = f"the id {meta.id!r} contains {word!r}, which no skill may be called"
-        yield Problem("BK757", message, "choose another id", at=("id",))
+        yield Problem("BK772", message, "choose another id", at=("id",))
     description = meta.description or ""
     if len(description) > promptfolders.LONGEST_DESCRIPTION:
         message = f"the description has {len(description):,} characters"
-        yield Problem("BK757", message, f"at most {promptfolders.LONGEST_DESCRIPTION:,}", at=("description",))
+        yield Problem("BK772", message, f"at most {promptfolders.LONGEST_DESCRIPTION:,}", at=("description",))
     if "<" in description or ">" in description:
         message = "the description contains < or >, which a skill's must not"
-        yield Problem("BK757", message, "write it in words", at=("description",))
+        yield Problem("BK772", message, "write it in words", at=("description",))
     for key in ("triggers", "not_for"):
         for number, text in enumerate(getattr(meta, key)):
             if not text.strip():
-                yield Problem("BK757", f"an empty text in {key!r}", "remove it", at=(key, number))
+                yield Problem("BK772", f"an empty text in {key!r}", "remove it", at=(key, number))
 
 
 def _check_aliases(folder: PromptFolder, folders_by_name: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
@@ -418,13 +418,13 @@ def _check_aliases(folder: PromptFolder, folders_by_name: Mapping[str, Sequence[
         at = ("aliases", number)
         if not _ALIAS.fullmatch(alias):
             hint = "letters, digits, `_` and `-`, the first a letter or `_`"
-            yield Problem("BK756", f"{alias!r} is not an alias", hint, at=at)
+            yield Problem("BK750", f"{alias!r} is not an alias", hint, at=at)
         other_folders = [path for path in folders_by_name.get(alias, ()) if path != folder.path]
         if alias in (folder.id, *folder.meta.aliases[:number]):
-            yield Problem("BK756", f"the alias {alias!r} is there already", "remove it", at=at)
+            yield Problem("BK750", f"the alias {alias!r} is there already", "remove it", at=at)
         elif other_folders:
             message = f"{other_folders[0]} is called {alias!r} too"
-            yield Problem("BK756", message, "choose another alias", at=at)
+            yield Problem("BK750", message, "choose another alias", at=at)
 
 
 def _check_inputs(folder: PromptFolder, template: TemplateFile, raw: Mapping[str, Json]) -> Iterator[Problem]:
@@ -433,11 +433,11 @@ def _check_inputs(folder: PromptFolder, template: TemplateFile, raw: Mapping[str
         if variable.required and name not in template.names:
             message = f"the prompt does not use {{{{{name}}}}}, which is required"
             hint = f"use it in {template.file}, or write `required: false`"
-            yield Problem("BK756", message, hint, at=_declaration_path(raw["inputs"], name))
+            yield Problem("BK750", message, hint, at=_declaration_path(raw["inputs"], name))
     for name in () if raw.get("inputs") else template.names:
         message = f"the prompt uses {{{{{name}}}}}, and its description declares no `inputs:`"
         hint = f"declare it in {folder.meta_file}: inputs: [{name}]"
-        yield Problem("BK756", message, hint, template.place_of(name))
+        yield Problem("BK750", message, hint, template.place_of(name))
 
 
 def _declaration_path(inputs: Json, name: str) -> tuple[str | int, ...]:
@@ -466,7 +466,7 @@ def _check_length(template: TemplateFile) -> tuple[list[Problem], list[Problem]]
     too_long, long = list[Problem](), list[Problem]()
     if words >= _TOO_MANY_WORDS:
         hint = f"fewer than {_TOO_MANY_WORDS:,}: {split}"
-        too_long.append(Problem("BK757", f"the prompt has {words:,} words", hint, at))
+        too_long.append(Problem("BK772", f"the prompt has {words:,} words", hint, at))
     elif words >= _MANY_WORDS:
         message = f"the prompt has {words:,} words, and {_TOO_MANY_WORDS:,} are too many"
         long.append(Problem("BK758", message, split, at))

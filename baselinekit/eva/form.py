@@ -294,7 +294,7 @@ def _read_inputs(case: PromptCase, at: Path, reading: _Reading) -> dict[str, Jso
         except BaselinekitError as error:
             reading.problems += [move_to_name(problem, (*at, "inputs_from")) for problem in error.problems]
         else:
-            data = folders.read_mapping(reading.outer.root, file, "BK752", "write one: name: value")
+            data = folders.read_mapping(reading.outer.root, file, "BK750", "write one: name: value")
             reading.other_problems += [*data.broken, *data.placed(_check_inputs(data.raw, reading))]
             values |= data.raw
     own_inputs = case.inputs or {}
@@ -309,10 +309,10 @@ def _check_inputs(values: Mapping[str, Json], reading: _Reading) -> list[Problem
     for name, value in values.items():
         if known is not None and name not in known:
             hint = suggest(name, known) or f"it has {', '.join(known) or 'none'}"
-            problems.append(Problem("BK753", f"the prompt has no variable {name!r}", hint, at=(name,)))
+            problems.append(Problem("BK750", f"the prompt has no variable {name!r}", hint, at=(name,)))
         if value is None:
             message = f"the input {name!r} has no value"
-            problems.append(Problem("BK753", message, 'write "" for the empty text', at=(name,)))
+            problems.append(Problem("BK750", message, 'write "" for the empty text', at=(name,)))
     return problems
 
 
@@ -336,7 +336,7 @@ def _read_graders(case: PromptCase, at: Path, reading: _Reading) -> list[Grader]
         if len(entry) != 1:
             keys = " and ".join(map(repr, entry)) or "none"
             message = f"an assertion has one key, and this one has {keys}"
-            reading.add(entry_at, "BK751", message, "write each in an entry of its own")
+            reading.add(entry_at, "BK750", message, "write each in an entry of its own")
             continue
         ((op, value),) = entry.items()
         is_schema = op == "json_schema"
@@ -368,7 +368,7 @@ def _read_schema(value: Json, at: Path, reading: _Reading) -> Method | None:
         return None
     if file is None:
         message = f"there is no {' and no '.join(places)}"
-        reading.add(at, "BK751", message, "write the schema here, or in a file inside the project")
+        reading.add(at, "BK750", message, "write the schema here, or in a file inside the project")
         return None
     try:
         _, documents = load_documents(root, file)
@@ -377,7 +377,7 @@ def _read_schema(value: Json, at: Path, reading: _Reading) -> Method | None:
         return None
     if len(documents) != 1:
         message = f"{len(documents)} documents, and a schema is one"
-        reading.other_problems.append(Problem("BK751", message, "split it", Place(file, 1, 1)))
+        reading.other_problems.append(Problem("BK750", message, "split it", Place(file, 1, 1)))
         return None
     return JsonSchema(documents[0])
 
@@ -395,12 +395,12 @@ def _read_triggering(raw: dict[str, Json], reading: _Reading) -> list[Case]:
         return []
     if not any(key in stated for key in LISTS):
         message = "neither `should_match` nor `should_not_match` is here"
-        reading.add(("triggering",), "BK754", message, "give at least one of them: a list of queries")
+        reading.add(("triggering",), "BK750", message, "give at least one of them: a list of queries")
     description = meta.description or meta.summary
     has_queries = bool(triggering.should_match or triggering.should_not_match)
     if has_queries and not (description.strip() or meta.triggers):
         message = "a judge is asked by the description, and there is none"
-        reading.add(("triggering",), "BK754", message, f"write `description:` into {folder.meta_file}")
+        reading.add(("triggering",), "BK750", message, f"write `description:` into {folder.meta_file}")
         return []
     judge = triggering.judge or TriggerJudge()
     line = DecisionLine(
@@ -418,7 +418,7 @@ def _read_triggering(raw: dict[str, Json], reading: _Reading) -> list[Case]:
             at: Path = ("triggering", key, number)
             if key != "should_match" and _normalized(query) in wanted:
                 message = "this query should match and should not match: it is in both lists"
-                reading.add(at, "BK754", message, "keep it in one of them")
+                reading.add(at, "BK750", message, "keep it in one of them")
             case = reading.outer.case(
                 f"{reading.id_of_folder}/triggering/{key.replace('_', '-')}-{number + 1}",
                 Recipe(escape_variables(query), EchoExecution("echo")),

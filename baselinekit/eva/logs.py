@@ -200,7 +200,7 @@ def read_rows(root: str, folder: str, kind: type[Row]) -> Log[Row]:
         rows.append(row)
         if row is None:
             hint = "remove the line, or fix it; it counts for nothing"
-            notes.append(Problem("BK768", f"a row that cannot be read: {reason}", hint, Place(file, number)))
+            notes.append(Problem("BK130", f"a row that cannot be read: {reason}", hint, Place(file, number)))
     return Log(tuple(rows), tuple(notes))
 
 
@@ -259,7 +259,7 @@ def find_prompt(project: Project, name: str, path: str) -> PromptFolder:
     if not os.path.isdir(full) or not is_prompt_folder(os.listdir(full)):
         message = f"{name!r} is not a folder, id or alias of a prompt"
         hint = f"a prompt's folder has a {TEMPLATE} and a {METAS[0]}"
-        raise InvalidInput(Problem("BK769", message, hint))
+        raise InvalidInput(Problem("BK111", message, hint))
     return load_valid_folder(project.root, folder)
 
 
@@ -272,7 +272,7 @@ def next_step(project: Project, folder: PromptFolder) -> PromotionStep:
         hint = "change `status` in the file by hand to take it back"
         at = Place(folder.meta_file)
         message = f"{folder.id} is ready already: there is no further status"
-        raise InvalidInput(Problem("BK765", message, hint, at))
+        raise InvalidInput(Problem("BK767", message, hint, at))
     uses, evals = read_rows(root, folder.path, UsageRow), read_rows(root, folder.path, EvalRow)
     gates = [_enough_uses(folder, before, uses)]
     if before == "tested" and folder.meta.promotion.require_eval is not False:
@@ -362,7 +362,7 @@ def write_step(project: Project, step: PromotionStep, now: str) -> None:
         if _stated(body, file) != step.before:
             message = f"the status is no longer {step.before}"
             hint = "somebody changed it in this moment: look at the file, and promote again"
-            raise InvalidInput(Problem("BK766", message, hint, Place(file)))
+            raise InvalidInput(Problem("BK122", message, hint, Place(file)))
         return promoted(body, file, step.after, now)
 
     atomic.edit_text(project.root, file, edit)

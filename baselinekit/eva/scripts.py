@@ -118,7 +118,7 @@ def _interpreter_words(file: str, path: str, content: bytes) -> list[str]:
 
 
 def _unusable_script(message: str, hint: str) -> InvalidInput:
-    return InvalidInput(Problem("BK760", message, hint))
+    return InvalidInput(Problem("BK320", message, hint))
 
 
 # The environment of a script, and how it ends.
@@ -177,12 +177,12 @@ def run_before(
     if finished.exit_code:
         ended = _describe_end(script.file, finished, mask)
         hint = "fix what it complains of, or the script"
-        raise errors.cannot_replay("BK761", f"nothing was sent: {ended}", hint)
+        raise errors.cannot_replay("BK323", f"nothing was sent: {ended}", hint)
     try:
         printed = finished.stdout.decode("utf-8")
     except UnicodeDecodeError:
         message = f"nothing was sent: {script.file} printed what is not UTF-8 text"
-        raise errors.cannot_replay("BK761", message, "print NAME=VALUE lines in UTF-8") from None
+        raise errors.cannot_replay("BK323", message, "print NAME=VALUE lines in UTF-8") from None
     values, others = values_in(printed)
     if others:
         trace.redactor = trace.redactor.knowing(values)

@@ -120,7 +120,7 @@ def _record_of(case: Case, id: str, project: Project, group: str, tags: Sequence
             judges.append(grader.method)
         else:
             message = f"no baseline can guard the grader {grader.name}"
-            raise InvalidInput(Problem("BK774", message, "keep it to `baselinekit run`"))
+            raise InvalidInput(Problem("BK551", message, "keep it to `baselinekit run`"))
     asked: dict[str, Json] = plain(case.recipe.input)
     template = os.path.join(project.root, os.path.dirname(case.source.file), str(asked["prompt"]))
     asked["prompt"] = project.way_back(group, template)
@@ -167,4 +167,4 @@ def _exists(new: NewBaseline, taken: Mapping[str, tuple[Source, dict[str, Json]]
         return True
     message = f"{new.draft.id} is captured already, with another recipe, in {source.file}"
     hint = "if the case was edited, remove that file and capture it again"
-    raise InvalidInput(Problem("BK520", message, hint))
+    raise InvalidInput(Problem("BK113", message, hint))

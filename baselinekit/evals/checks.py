@@ -414,7 +414,7 @@ def check_reachable(suite: Suite, stated: Mapping[str, float], attempts: int | N
             message = f"pass@{k} cannot be met: it cannot be computed from {possible} per case"
             hint = f"make {k}, by `config: {{attempts: {k}}}` or --attempts {k}, or ask for pass@{tries}"
             place = Place(suite.file) if suite.file and name not in stated else None
-            problems.append(Problem("BK724", message, hint, place))
+            problems.append(Problem("BK723", message, hint, place))
     if problems:
         raise InvalidInput(*problems)
 

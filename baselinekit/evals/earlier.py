@@ -241,7 +241,7 @@ def load_both(before: str, now: str, cwd: str) -> tuple[Report, Report]:
         first, second = _without_datasets(first, shared), _without_datasets(second, shared)
     if not {result.id for result in cases(first)} & {result.id for result in cases(second)}:
         message = f"{before} and {now} have no case in common"
-        raise NothingSelected(Problem("BK692", message, "compare two runs of the same cases"))
+        raise NothingSelected(Problem("BK733", message, "compare two runs of the same cases"))
     return first, second
 
 

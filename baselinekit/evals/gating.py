@@ -115,7 +115,7 @@ def requirement(text: str) -> tuple[str, float]:
         if metric is not None and least <= 1:
             return metric, least
     hint = "the least value of a metric: 'pass@1>=0.85', 'pass^3>=70%' or 'pass rate>=0.9'"
-    raise InvalidInput(Problem("BK732", f"{text!r} is not a requirement", hint))
+    raise InvalidInput(Problem("BK723", f"{text!r} is not a requirement", hint))
 
 
 def thresholds_of_options(preset: str | None, stated: Sequence[str], rate: float | None) -> dict[str, float]:

@@ -62,7 +62,7 @@ class Queue(Struct):
         for word in names:
             if not any(_is_named(item, word) for item in items):
                 hint = "baselinekit grade --list shows what does"
-                raise NothingSelected(Problem("BK745", f"nothing called {word!r} waits for people", hint))
+                raise NothingSelected(Problem("BK509", f"nothing called {word!r} waits for people", hint))
         return [_status(item) for item in items if not names or any(_is_named(item, word) for word in names)]
 
     def waiting(self, names: Sequence[str], rater: str) -> list[ItemStatus]:

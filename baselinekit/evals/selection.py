@@ -88,7 +88,7 @@ def graded_by(cases: Sequence[Case], kind: GraderKind) -> list[Case]:
     without = [case.id for case in cases if not any(map(is_of_kind, case.graders))]
     if without:
         message = f"no {kind} grader in {list_first(without, _MOST_NAMED)}"
-        raise InvalidInput(Problem("BK721", message, "add one to each, or leave these out by -k or --tag"))
+        raise InvalidInput(Problem("BK508", message, "add one to each, or leave these out by -k or --tag"))
     return [replace(case, graders=tuple(filter(is_of_kind, case.graders))) for case in cases]
 
 

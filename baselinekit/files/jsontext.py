@@ -64,7 +64,7 @@ def number(value: Json) -> str:
         elif len(mantissa) <= MAX_DIGITS:
             point, sign = "" if "." in mantissa else ".0", "+" if exponent[:1].isdigit() else ""
             return f"{mantissa}{point}{separator}{sign}{exponent}"
-    raise InvalidInput(Problem("BK114", f"{reason} cannot be stored", "leave it out of the output"))
+    raise InvalidInput(Problem("BK106", f"{reason} cannot be stored", "leave it out of the output"))
 
 
 # The types of plain scalars in YAML 1.2 (core): `no`, `12:30:45` and a date are texts, `0o17` is 15.

@@ -131,13 +131,13 @@ def _escape(match: re.Match[str]) -> str:
 def check_depth(depth: int) -> None:
     if depth > MAX_DEPTH:
         message = f"a value nested more than {MAX_DEPTH} levels deep cannot be stored"
-        raise InvalidInput(Problem("BK114", message, "leave its inner part out, or store it as a string"))
+        raise InvalidInput(Problem("BK106", message, "leave its inner part out, or store it as a string"))
 
 
 def check_key(written: str) -> str:
     if len(written) > _LONGEST_SIMPLE_KEY:
         message = f"a key of more than {_LONGEST_SIMPLE_KEY} characters cannot be stored in YAML"
-        raise InvalidInput(Problem("BK114", message, "leave it out of the output"))
+        raise InvalidInput(Problem("BK106", message, "leave it out of the output"))
     return written
 
 

@@ -192,7 +192,7 @@ StatedPart = tuple[Json, Path]
 
 
 def _client_missing(*_: object) -> Any:
-    raise CannotReplay(Problem("BK704", "no model was given to ask", "please report it"))
+    raise CannotReplay(Problem("BK399", "no model was given to ask", "please report it"))
 
 
 class JudgeProgram(Struct):

@@ -187,12 +187,12 @@ def strptime_format(form: str) -> str:
     for token in _TOKEN.findall(form):
         directive = _DIRECTIVES.get(token, "")
         if directive and directive[-1] in seen:
-            raise InvalidInput(Problem("BK676", f"the format {form!r} has {token} twice", "state it once"))
+            raise InvalidInput(Problem("BK702", f"the format {form!r} has {token} twice", "state it once"))
         seen.add(directive[-1:])
         pieces.append(directive or (token[1:-1] if len(token) > 1 else token).replace("%", "%%"))
     if not ({"m", "d"} <= seen and seen & {"y", "Y"}):
         hint = "such as YYYY-MM-DD or DD-MMM-YYYY"
-        raise InvalidInput(Problem("BK676", f"the format {form!r} tells no day", hint))
+        raise InvalidInput(Problem("BK702", f"the format {form!r} tells no day", hint))
     return "".join(pieces)
 
 
@@ -238,7 +238,7 @@ def field_problems(task: Task) -> Iterator[Problem]:
     right = right_answer(task.case)
     if not isinstance(right, dict | list):
         hint = "state it as an object: `expected_output`, `reference` or `expected`"
-        yield Problem("BK677", "there is no answer to set the fields beside", hint)
+        yield Problem("BK702", "there is no answer to set the fields beside", hint)
         return
     if not any(graded.weight for graded in config.fields):
         yield base.never_fails("no field has any weight", "state one above 0", "config", "fields")
@@ -252,7 +252,7 @@ def field_problems(task: Task) -> Iterator[Problem]:
         if not expected and graded.required:
             hint = "add it, or state `required: false`"
             message = f"the right answer has no {graded.path!r}"
-            yield Problem("BK677", message, hint, at=(*at, "path"))
+            yield Problem("BK702", message, hint, at=(*at, "path"))
         try:
             for form in graded.formats:
                 strptime_format(form)

@@ -285,10 +285,10 @@ def problems(task: Task) -> Iterator[Problem]:
                 yield never_fails(reason, "say what it has to give")
         if not method.test_cases:
             hint = "add `test_cases: [{args: [1], expected: 2}]`"
-            yield Problem("BK706", "a function_output grader without a test case", hint)
+            yield Problem("BK702", "a function_output grader without a test case", hint)
         if not _NAME.fullmatch(method.function_name):
             hint = "state `function_name`, of letters, digits and _, beside `test_cases`"
-            yield Problem("BK706", f"{method.function_name!r} is not a function name", hint)
+            yield Problem("BK702", f"{method.function_name!r} is not a function name", hint)
 
 
 # A `functional` expectation states the calls that the grader makes.

@@ -138,7 +138,7 @@ def scale_problems(config: HumanRating) -> Iterator[Problem]:
     }
     for message, is_wrong in checks.items():
         if is_wrong:
-            yield Problem("BK740", message, "`baselinekit explain BK740` shows an example", at=("config",))
+            yield Problem("BK702", message, "`baselinekit explain BK702` shows an example", at=("config",))
 
 
 def problems(task: Task) -> Iterator[Problem]:
@@ -213,7 +213,7 @@ def items_to_rank(
     if not scale.min_items <= len(items) <= scale.max_items:
         hint = "let the output be a list of them, or state `expected` with `alternatives`"
         allowed = f"{scale.min_items} to {scale.max_items} are allowed"
-        raise cannot_replay("BK742", f"there are {len(items)} items to rank, and {allowed}", hint)
+        raise cannot_replay("BK741", f"there are {len(items)} items to rank, and {allowed}", hint)
     digests = [nonce_of(f"{case.id}\0{canonical(item)}") for item in items]
     order = sorted(range(len(items)), key=lambda number: (digests[number], number))
     number_of = {place: number for number, place in enumerate(order, 1)}

@@ -65,7 +65,7 @@ def code_judge(task: Task, observation: Observation, clients: GradeClients) -> G
             problem = error.problems[0]
         if run.exit_code != 0:
             hint = "a judge that could judge ends with exit code 0, whatever its score"
-            problem = Problem("BK655", f"the judge {run.describe_end(clients.mask, verdict.misses)}", hint)
+            problem = Problem("BK323", f"the judge {run.describe_end(clients.mask, verdict.misses)}", hint)
         calls, failed, usage = run.calls, run.failed_calls, run.usage
     except JudgeStopped as stopped:
         problem, calls, failed, usage = stopped.problems[0], stopped.calls, 0, stopped.usage
@@ -140,7 +140,7 @@ def _object_in(stdout: bytes, mask: Mask) -> dict[str, Json]:
 
 
 def _no_verdict(message: str, hint: str) -> CannotReplay:
-    return cannot_replay("BK654", f"the judge {message}", hint)
+    return cannot_replay("BK354", f"the judge {message}", hint)
 
 
 CODE_JUDGE = GraderType(CodeJudge, code_judge, "code_judge", known_by=("script",), starts=starts)

@@ -55,7 +55,7 @@ def schema_in(text: str, file: str) -> Json:
     documents = language(file).load(text, file)
     if len(documents) != 1:
         message = f"{file} holds {len(documents)} documents, and a schema is one"
-        raise InvalidInput(Problem("BK703", message, "split it"))
+        raise InvalidInput(Problem("BK702", message, "split it"))
     return documents[0]
 
 
@@ -74,7 +74,7 @@ def _describe_bad_json(text: str) -> str:
 def problems(task: Task) -> Iterator[Problem]:
     config: JsonSchema = task.method
     if (config.schema is None) == (config.schema_file is None):
-        yield Problem("BK703", "a json_schema grader has one schema", "state `schema` or `schema_file`")
+        yield Problem("BK702", "a json_schema grader has one schema", "state `schema` or `schema_file`")
     elif config.schema is not None:
         yield from schema_problems(config.schema)
 
@@ -111,7 +111,7 @@ def violations(value: Json, schema: Json, regex_budget: RegexBudget, mask: Mask)
         messages = [_describe(error, mask) for error in errors[:_MOST_SHOWN]]
     except Unresolvable as error:
         message = f"the schema refers to {error.ref}, which is not in it"
-        raise cannot_replay("BK703", message, "copy that part into the schema: nothing is fetched") from None
+        raise cannot_replay("BK702", message, "copy that part into the schema: nothing is fetched") from None
     return [*messages, "and more"] if len(errors) > _MOST_SHOWN else messages
 
 
@@ -133,13 +133,13 @@ def schema_problems(schema: Json) -> Iterator[Problem]:
     from jsonschema.validators import validator_for
 
     if not isinstance(schema, dict | bool):
-        yield Problem("BK703", "a schema is a mapping", "such as {type: object, required: [id]}")
+        yield Problem("BK702", "a schema is a mapping", "such as {type: object, required: [id]}")
         return
     try:
         validator_for(schema).check_schema(schema)
     except SchemaError as error:
         path = render(tuple(error.absolute_path))
-        yield Problem("BK703", f"{path + ': ' if path else ''}{error.message}", "fix the JSON Schema")
+        yield Problem("BK702", f"{path + ': ' if path else ''}{error.message}", "fix the JSON Schema")
         return
     for pattern in _patterns(schema):
         try:

@@ -214,7 +214,7 @@ def written_prompt(task: Task, observation: Observation, clients: GradeClients) 
     if run.exit_code != 0 or not text:
         end = run.describe_end(clients.mask) if run.exit_code else "printed no prompt"
         message = f"{program.text}, which writes the prompt, {end}"
-        raise cannot_replay("BK664", message, "let it print the prompt to its stdout, and end with 0")
+        raise cannot_replay("BK323", message, "let it print the prompt to its stdout, and end with 0")
     nonce = judging.nonce_of(text)
     answer = base.texts_of(task, observation)["candidate_answer"].strip()
     if len(answer) >= _SHORTEST_MARKED:
@@ -255,11 +255,11 @@ def prompt_problems(task: Task) -> Iterator[Problem]:
         if judge.calibration is not None:
             message = "`calibration` of a judge with a prompt that a program writes"
             hint = "use a template, or leave `calibration` out: labels are asked about without programs"
-            yield Problem("BK661", message, hint, at=("config", "calibration"))
+            yield Problem("BK660", message, hint, at=("config", "calibration"))
     elif file is not None:
         if file.lower().endswith(_PROGRAMS):
             hint = f"say how it is run: prompt: {{script: [COMMAND, {file}]}}"
-            yield Problem("BK661", f"{file} is a program, and no template", hint, at=at)
+            yield Problem("BK660", f"{file} is a program, and no template", hint, at=at)
     elif isinstance(judge.prompt, str):
         for problem in template_problems(judge.prompt, task.case):
             yield replace(problem, at=at)
@@ -544,21 +544,21 @@ def item_problems(items: Sequence[str | RubricItem]) -> Iterator[Problem]:
     for number, item in enumerate(map(_as_item, items)):
         if not (item.text or item.is_scored):
             hint = "`expected_outcome: what the answer has to do`, or `score_ranges`"
-            yield Problem("BK662", "an item without a text", hint, at=(number,))
+            yield Problem("BK702", "an item without a text", hint, at=(number,))
         if item.required_min_score is not None and not item.is_scored:
             message = "`required_min_score` of an item that is not scored"
             hint = "add `score_ranges`, or say `required: true` of what is met or not"
-            yield Problem("BK662", message, hint, at=(number, "required_min_score"))
+            yield Problem("BK702", message, hint, at=(number, "required_min_score"))
         if item.is_scored and not item.explains_each_score:
             message = f"`score_ranges` has to explain each score from 0 to {HIGHEST} once"
             hint = "a map of the lowest score of each range: {0: Wrong, 6: Nearly right, 9: Right}"
-            yield Problem("BK662", message, hint, at=(number, "score_ranges"))
+            yield Problem("BK702", message, hint, at=(number, "score_ranges"))
     if repeated := base.first_repeated(_ids_of(items)):
         hint = "give each item an id of its own, or none"
-        yield Problem("BK662", f"two items are called {repeated!r}", hint, at=())
+        yield Problem("BK702", f"two items are called {repeated!r}", hint, at=())
     if not any(_as_item(item).weight for item in items):
         hint = "state one with a weight above 0: - Names the capital of Australia"
-        yield Problem("BK662", "no item of the rubric has any weight", hint, at=())
+        yield Problem("BK702", "no item of the rubric has any weight", hint, at=())
 
 
 def read_rubric(config: dict[str, Json]) -> ReadConfig:

@@ -128,11 +128,11 @@ def regex_problems(task: Task) -> Iterator[Problem]:
     patterns = [config.pattern] if config.pattern is not None else task.expected
     if not patterns:
         hint = "add `pattern` to the grader's config, or `expected: {type: pattern}`"
-        yield Problem("BK701", "a regex grader without a pattern", hint)
+        yield Problem("BK702", "a regex grader without a pattern", hint)
     for number, pattern in enumerate(patterns):
         at = task.at_expected(number)
         if not isinstance(pattern, str):
-            yield Problem("BK701", f"{pattern!r} is not a regular expression", "write a text", at=at)
+            yield Problem("BK702", f"{pattern!r} is not a regular expression", "write a text", at=at)
             continue
         if config.must_match and matches_everything(pattern, config.flags):
             hint = "state what has to be there; for any text that is not empty write .+"
@@ -147,7 +147,7 @@ def regex_problems(task: Task) -> Iterator[Problem]:
             if name not in expression.groupindex:
                 message = f"the pattern has no group for {name!r}: it has {expression.groups}"
                 hint = f"name one: (?P<{name}>…), or take it out of `capture_groups`"
-                yield Problem("BK701", message, hint)
+                yield Problem("BK702", message, hint)
 
 
 _LOOKS_AROUND = lazy_pattern(r"\(\?<?[=!]")
@@ -264,7 +264,7 @@ def derive_must_include(expected: Expected, graders_stated: bool) -> ReadConfig:
     if isinstance(expected.value, str):
         message = "nothing checks whether the meaning is the same"
         hint = "add a model or human grader, or `value: {must_include: [...]}`"
-        return None, [] if graders_stated else [Problem("BK711", message, hint, at=("value",))]
+        return None, [] if graders_stated else [Problem("BK705", message, hint, at=("value",))]
     choices: list[Contains] = []
     problems: list[Problem] = []
     for number, raw in enumerate(base.values_of(expected)):

@@ -111,7 +111,7 @@ def _check_time(expected: WantedCall, call: ToolCall | None) -> tuple[bool, str]
     if call is None:
         return False, f"{expected.tool} within {limit:g} s: it was not called"
     if call.seconds is None:
-        raise cannot_replay("BK672", f"the trace does not say how long {expected.tool} took", _NO_TIME)
+        raise cannot_replay("BK670", f"the trace does not say how long {expected.tool} took", _NO_TIME)
     took = f"{expected.tool} took {call.seconds:g} s, at most {limit:g} s is allowed"
     return expected.is_in_time(call), took
 
@@ -159,7 +159,7 @@ def trajectory_problems(task: Task) -> Iterator[Problem]:
     if getattr(config, other):
         message = f"`{other}` has no effect where the mode is {config.mode}"
         hint = "`expected` goes with `mode: in_order` or exact, `minimums` with any_order"
-        yield Problem("BK673", message, hint, at=("config", other))
+        yield Problem("BK702", message, hint, at=("config", other))
 
 
 TOOL_TRAJECTORY = GraderType(
@@ -212,7 +212,7 @@ def cost(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     config: CostLimit = task.method
     usd = observation.usage.cost_usd
     if usd is None:
-        raise cannot_replay("BK671", "it is not known what the answer cost", _PRICES)
+        raise cannot_replay("BK670", "it is not known what the answer cost", _PRICES)
     limit = Decimal(str(config.max_usd))
     reason = f"cost {usd:f} dollars, at most {limit:f} are allowed"
     return task.decide(usd <= limit, reason, {"cost_usd": float(usd), "max_usd": config.max_usd})
@@ -227,7 +227,7 @@ def tokens(task: Task, observation: Observation, clients: GradeClients) -> Grade
     reasons = []
     for name, limit in config.stated.items():
         if None in counts[name]:
-            raise cannot_replay("BK671", f"it is not known how many tokens the answer took ({name})", _USAGE)
+            raise cannot_replay("BK670", f"it is not known how many tokens the answer took ({name})", _USAGE)
         used[name] = sum(count or 0 for count in counts[name])
         if used[name] > limit:
             reasons.append(f"{used[name]:,} tokens ({name}), at most {limit:,} are allowed")

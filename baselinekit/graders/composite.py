@@ -78,13 +78,13 @@ def make_composite(
     for name in aggregator.weights:
         if name not in names:
             hint = f"there are {', '.join(sorted(names))}"
-            problems.append(Problem("BK674", f"there is no grader {name!r} in it", hint, at=(*at, name)))
+            problems.append(Problem("BK702", f"there is no grader {name!r} in it", hint, at=(*at, name)))
     if judge is not None:
         judge = replace(with_unique_names([*named, judge])[-1], weight=1.0, required=False)
         if aggregator.weights:
             message = f"`weights` have no effect where the aggregator is a {aggregator.type}"
             hint = "remove them: the judge is given every score"
-            problems.append(Problem("BK674", message, hint, at=at))
+            problems.append(Problem("BK702", message, hint, at=at))
     weights = {**{grader.name: grader.weight for grader in named}, **aggregator.weights}
     weighted = tuple(replace(grader, weight=float(weights[grader.name])) for grader in named)
     return Composite(weighted, judge, aggregator.on_error, pass_at), problems
@@ -118,7 +118,7 @@ def compose(stated: StatedComposite, graders: Sequence[Grader]) -> ReadConfig:
     if aggregator.type not in _JUDGES and aggregator.config:
         hint = "remove it, or state `type: code_judge` or llm_judge"
         message = f"`config` has no effect where the aggregator is {aggregator.type}"
-        problems.append(Problem("BK674", message, hint, at=("aggregator", "config")))
+        problems.append(Problem("BK702", message, hint, at=("aggregator", "config")))
     return method, problems
 
 
@@ -213,7 +213,7 @@ def composite_problems(task: Task) -> Iterator[Problem]:
         yield base.never_fails("it is made of no graders", hint, "config", "graders")
     elif config.judge is None and not any(grader.weight for grader in config.graders):
         at = ("config", "aggregator", "weights")
-        yield Problem("BK674", "none of its graders has any weight", "state one above 0", at=at)
+        yield Problem("BK702", "none of its graders has any weight", "state one above 0", at=at)
 
 
 COMPOSITE = GraderType(

@@ -115,13 +115,13 @@ _SCORES = (*EXECUTION, "scores")
 def rubric_of(scores: Scores, setting: Setting) -> dict[str, str]:
     """Return each criterion by which a text is scored, with its meaning: from the recipe, or from a file."""
     if not scores.scale[0] < scores.scale[1]:
-        raise invalid("BK355", "a scale is the worst and the best number", "such as [1, 5]", _SCORES)
+        raise invalid("BK108", "a scale is the worst and the best number", "such as [1, 5]", _SCORES)
     value: Json = scores.rubric
     if isinstance(scores.rubric, str):
         value = load_document(setting.surroundings, scores.rubric)
     if not isinstance(value, dict) or not value or not all(isinstance(text, str) for text in value.values()):
         hint = "such as {clarity: can a newcomer follow it?}"
-        raise invalid("BK355", "a rubric must be a mapping of criteria to their meaning", hint, _SCORES)
+        raise invalid("BK108", "a rubric must be a mapping of criteria to their meaning", hint, _SCORES)
     return value
 
 
@@ -132,7 +132,7 @@ def check_scores(scores: Scores | None, setting: Setting) -> None:
         if scores.form == "line" and (len(rubric) != 1 or scores.scale != (1, 5)):
             message = "a judge that replies with one line gives one score from 1 to 5"
             hint = "state one criterion and no `scale`, or leave `form` out"
-            raise invalid("BK355", message, hint, (*_SCORES, "form"))
+            raise invalid("BK108", message, hint, (*_SCORES, "form"))
         check_model(scores.model, (*_SCORES, "model"), setting)
 
 

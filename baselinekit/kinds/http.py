@@ -153,7 +153,7 @@ def _values_at(pattern: Pattern, output: Json, at: Path) -> list[Json]:
     starts = roots(pattern, output)
     if len(starts) > 1:
         hint = f"write $.{pattern.text} or body.{pattern.text}"
-        raise invalid("BK312", f"{pattern.text!r} is both in the whole output and in its body", hint, at)
+        raise invalid("BK204", f"{pattern.text!r} is both in the whole output and in its body", hint, at)
     return [value for start in starts for _, value in find(pattern, output["body"] if start else output)]
 
 
@@ -164,7 +164,7 @@ def _problems_of_flow(flow: HttpFlow) -> Iterator[Problem]:
         at = (*INPUT, "collect", *((number,) if isinstance(flow.collect, list) else place))
         if name not in names:
             hint = suggest(name, names) or f"there are {', '.join(names)}"
-            yield Problem("BK312", f"no step is called {name!r}", hint, at=at)
+            yield Problem("BK108", f"no step is called {name!r}", hint, at=at)
         elif path:
             yield from _problems_of_path(path, at)
 
@@ -230,7 +230,7 @@ def check_url(url: str | None, at: Path) -> Iterator[Problem]:
         try:
             normalize_url(_VARIABLE.sub("1", url), at, url)
         except InvalidInput as error:
-            yield from (replace(problem, code="BK108") for problem in error.problems)
+            yield from error.problems
 
 
 def check_headers(headers: Mapping[str, Scalar], at: Path) -> Iterator[Problem]:
@@ -256,10 +256,10 @@ def normalize_url(url: str, at: Path = (), shown: str = "") -> str:
         is_usable = False
     if not is_usable:
         message = f"not an absolute http or https address, {shown!r}"
-        raise invalid("BK311", message, "such as https://api.example.com", at)
+        raise invalid("BK108", message, "such as https://api.example.com", at)
     if "@" in parts.netloc:
         message = "the address contains credentials"
-        raise invalid("BK311", message, "remove them, and use `auth` with variables", at)
+        raise invalid("BK108", message, "remove them, and use `auth` with variables", at)
     port_text = f":{port}" if port is not None else ""
     query = f"?{_percent_encode(parts.query)}" if parts.query else ""
     return f"{parts.scheme}://{host}{port_text}{_percent_encode(parts.path) or '/'}{query}"
@@ -290,7 +290,7 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
     """Return the request of a step whose variables are expanded, with the cookies of the recipe."""
     method, parts = as_text(step.method), (step, execution, setting.http)
     if not _METHOD.fullmatch(method) or method == "CONNECT":
-        raise invalid("BK311", f"{method!r} is not an HTTP method", _METHODS, (*at, "method"))
+        raise invalid("BK108", f"{method!r} is not an HTTP method", _METHODS, (*at, "method"))
     content, content_type = _body_of(step, setting)
     configured = setting.scope.expand(setting.http.headers)
     headers = merged(_OWN_HEADERS, configured, execution.headers, step.headers)
@@ -309,7 +309,7 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
         headers["cookie"] = ("Cookie", "; ".join([*own, *pairs]))
     for name, value in headers.values():
         if fault := header_fault(name, value):
-            raise invalid("BK311", *fault, (*at, "headers", name))
+            raise invalid("BK108", *fault, (*at, "headers", name))
     verify, cert = _certificates(execution, setting)
     return Request(
         method=method,
@@ -338,7 +338,7 @@ def _url_of(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
             hint = "pass --base-url URL, or set execution.base_url, or base_url: in baselinekit.yaml"
             raise invalid("BK310", "no base_url", hint, at)
         if target and not target.startswith("/"):
-            raise invalid("BK311", f"`{name}` must start with `/`", _ENDPOINTS, at)
+            raise invalid("BK108", f"`{name}` must start with `/`", _ENDPOINTS, at)
         target = as_text(base).rstrip("/") + target
     if step.params:
         target = target.partition("#")[0]
@@ -357,10 +357,10 @@ def _credentials(auth: Auth, at: Path) -> str | Auth:
     challenge."""
     if auth.type == "bearer":
         if not auth.token:
-            raise invalid("BK311", "`auth` of type bearer has no token", "add `token:`", at)
+            raise invalid("BK108", "`auth` of type bearer has no token", "add `token:`", at)
         return f"Bearer {as_text(auth.token)}"
     if auth.username is None:
-        raise invalid("BK311", f"`auth` of type {auth.type} has no username", "add `username:`", at)
+        raise invalid("BK108", f"`auth` of type {auth.type} has no username", "add `username:`", at)
     name, password = as_text(auth.username), as_text(auth.password or "")
     if auth.type == "digest":
         return Auth("digest", name, password)

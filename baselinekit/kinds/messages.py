@@ -235,10 +235,10 @@ def answer_of_value(value: Json, seconds: float, source: str) -> Observation:
     if not is_structured(value):
         return Observation(value, seconds)
     subject = f"{source} gave an answer that cannot be read"
-    stated = read_stated(StructuredAnswer, value, "BK792", subject, _FORM)
+    stated = read_stated(StructuredAnswer, value, "BK354", subject, _FORM)
     if not stated.output_messages and "text" not in value:
         message = f"{subject}: there is neither a message nor a `text`"
-        raise cannot_replay("BK792", message, f"such as {_FORM}")
+        raise cannot_replay("BK354", message, f"such as {_FORM}")
     tokens = stated.token_usage
     observation = Observation(value.get("text", ""), seconds)
     if messages := tuple(message.as_message() for message in stated.output_messages or ()):

@@ -72,7 +72,7 @@ def program_words(program: str, cwd: str, setting: Setting, is_path: bool = Fals
 def process_of(command_input: CommandInput, execution: CommandExecution, setting: Setting) -> ProcessSpec:
     argv, commands = [as_text(word) for word in command_input.argv], setting.surroundings.commands
     if not argv[0]:
-        raise invalid("BK331", "`argv` names no program", "such as [mytool, --version]", (*INPUT, "argv"))
+        raise invalid("BK108", "`argv` names no program", "such as [mytool, --version]", (*INPUT, "argv"))
     cwd = working_folder(setting, command_input.cwd)
     allowed_names = commands[argv[0]].env if argv[0] in commands else []
     if argv[0] not in commands:
@@ -396,7 +396,7 @@ class _ProgramTarget(Struct):
             size = max(len(word.encode("utf-8", "surrogatepass")) for word in argv)
             if size > _LONGEST_WORD or any("\0" in word for word in argv):
                 message = f"{self.source}: the question does not fit into a command line ({size:,} bytes)"
-                raise cannot_replay("BK793", message, "let it read {PROMPT_FILE} instead of {PROMPT}")
+                raise cannot_replay("BK791", message, "let it read {PROMPT_FILE} instead of {PROMPT}")
             env = children.child_environment(self.execution.env)
             spec = ProcessSpec(tuple(argv), stdin, env, cwd, timeout, _MAX_ANSWER, mask=mask)
             finished = self.setting.clients.execute(spec)
@@ -404,16 +404,16 @@ class _ProgramTarget(Struct):
             if finished.exit_code == 0 and "OUTPUT_FILE" in placeholders:
                 surroundings = replace(self.setting.surroundings, root=folder, folder=folder, within="")
                 content = read_if_there(surroundings, output_file)
-        children.require_success(finished, self.source, "BK790", mask, "run its command line by hand")
+        children.require_success(finished, self.source, "BK323", mask, "run its command line by hand")
         if content is None:
             last_words = children.last_error_line(finished.stderr.strip() or finished.stdout, mask)
             message = f"{self.source} wrote nothing into {{OUTPUT_FILE}}{last_words}"
-            raise cannot_replay("BK790", message, "let it write its answer there")
+            raise cannot_replay("BK323", message, "let it write its answer there")
         try:
             return content.decode("utf-8-sig"), finished.seconds
         except UnicodeDecodeError:
             message = f"{self.source} did not answer in UTF-8 text"
-            raise cannot_replay("BK790", message, "let it write text or JSON") from None
+            raise cannot_replay("BK323", message, "let it write text or JSON") from None
 
     def ask(self, conversation: messages.ConversationInput, stdin: bytes = b"") -> tuple[str, float]:
         return self.run(self.line(), conversation, float(self.execution.timeout or _TIMEOUT), stdin)
@@ -443,12 +443,12 @@ class _ProgramTarget(Struct):
             name = row.get("id") if isinstance(row, dict) else None
             if not isinstance(name, str) or not name.strip():
                 message = f"{self.source}: line {number} of its answer is not JSON with an `id`"
-                raise cannot_replay("BK796", message, "write {id, text} for each case")
+                raise cannot_replay("BK354", message, "write {id, text} for each case")
             try:
                 if name in answers or not messages.is_structured(row):
                     fault = f"answered {name} twice" if name in answers else f"gave {name} no `text`"
                     hint = "write one line for each case, {id, text} or {id, output_messages}"
-                    raise cannot_replay("BK796", f"{self.source} {fault}", hint)
+                    raise cannot_replay("BK354", f"{self.source} {fault}", hint)
                 answers[name] = messages.answer_of_value(row, seconds / max(len(cases), 1), self.source)
             except CannotReplay as error:
                 answers[name] = error.problems[0]
@@ -469,7 +469,7 @@ class _ProgramTarget(Struct):
             fault = f"failed: {error.problems[0].message}"
         if fault:
             message = f"{self.source} does not work: its healthcheck {fault}"
-            raise cannot_replay("BK797", message, "start what it needs")
+            raise cannot_replay("BK323", message, "start what it needs")
 
 
 class CliKind(messages.ConversationKind):
@@ -485,7 +485,7 @@ class CliKind(messages.ConversationKind):
             if message.tool_calls:
                 problem = f"the tool calls of message {number + 1} cannot be sent to a program as text"
                 at = (*INPUT, "messages", number, "tool_calls")
-                yield Problem("BK781", problem, "write them into its content, or use a service", at=at)
+                yield Problem("BK780", problem, "write them into its content, or use a service", at=at)
 
     def asks(self, recipe: Recipe) -> tuple[Family, str]:
         command = recipe.execution.command
@@ -507,7 +507,7 @@ class CliKind(messages.ConversationKind):
         answer = answers.get(name, answers.get(setting.asker))
         if answer is None:
             message = f"{target.source} gave no answer for {name}"
-            raise cannot_replay("BK796", message, "it writes a line for each id")
+            raise cannot_replay("BK354", message, "it writes a line for each id")
         if isinstance(answer, Problem):
             raise CannotReplay(answer)
         return answer
@@ -580,7 +580,7 @@ class PostKind(messages.ConversationKind):
         response, tries = http.ask_with_retries(request, retries, setting, _RETRIED_STATUSES)
         if not 200 <= response.status < 300:
             message = f"{source} answered with status {response.status}"
-            raise cannot_replay("BK794", message, "check the service")
+            raise cannot_replay("BK611", message, "check the service")
         body = http.read_answer(response, request)
         read = messages.answer_of_text if isinstance(body.value, str) else messages.answer_of_value
         answer = read(body.value, response.seconds, source)

@@ -91,7 +91,7 @@ class Template(Struct):
         for name in (name for name in self.own_inputs if name not in used):
             hint = suggest(name, used) or "remove it, or use it"
             unused = f"the template does not use {name!r}"
-            yield Problem("BK351", unused, hint, at=(*INPUT, "inputs", name))
+            yield Problem("BK350", unused, hint, at=(*INPUT, "inputs", name))
 
     def _undefined(self, name: str, at: Path | None, problem: Problem) -> Problem:
         """Return the problem of an undefined name; a variable without a value keeps its own problem."""
@@ -142,7 +142,7 @@ def _inputs(prompt_input: PromptInput, setting: Setting) -> dict[str, Json]:
         inputs = files.load_document(setting.surroundings, path)
         if not isinstance(inputs, dict):
             at = Place(files.path_from_root(setting.surroundings, path), 1, 1)
-            raise InvalidInput(Problem("BK353", "inputs must be a mapping: name: value", "", at))
+            raise InvalidInput(Problem("BK105", "inputs must be a mapping: name: value", "", at))
     inputs = inputs | setting.scope.expand(prompt_input.inputs, (*INPUT, "inputs"))
     return {name: files.with_files(value, setting.surroundings) for name, value in inputs.items()}
 
@@ -152,10 +152,10 @@ def _messages(path: str, text: str) -> list[Message]:
     items, at = files.parse_document(text, path), Place(path, 1, 1)
     if not isinstance(items, list) or not items:
         message = "a template in YAML or JSON must be a list of messages"
-        raise InvalidInput(Problem("BK353", message, "write - role: user, and content: … below it", at))
+        raise InvalidInput(Problem("BK105", message, "write - role: user, and content: … below it", at))
     messages, problems = read_as(list[Message], items)
     if messages is None:
-        found = (Problem("BK353", f"{render(one.at or ())}: {one.message}", one.hint, at) for one in problems)
+        found = (Problem("BK105", f"{render(one.at or ())}: {one.message}", one.hint, at) for one in problems)
         raise InvalidInput(*found)
     return messages
 
@@ -211,7 +211,7 @@ class PromptKind(kind.RecipeKind):
         stated = [getattr(recipe.input, name) is not None for name in ("prompt", "text", "messages")]
         if stated.count(True) != 1:
             message = "a prompt has exactly one of `prompt`, `text` and `messages`"
-            yield Problem("BK352", message, "`prompt: FILE` names a template", at=INPUT)
+            yield Problem("BK108", message, "`prompt: FILE` names a template", at=INPUT)
 
     def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[kind.Trouble]:
         if not observation.tool_calls and kind.is_empty(recipe, observation.output):

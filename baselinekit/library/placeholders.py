@@ -36,7 +36,7 @@ class Placeholder:
     def __init__(self, text: str):
         parts = split(text)
         if len(parts) != 1 or not isinstance(parts[0], Token):
-            raise InvalidInput(Problem("BK213", f"{text!r} is not one placeholder", "as in <<any_uuid>>"))
+            raise InvalidInput(Problem("BK211", f"{text!r} is not one placeholder", "as in <<any_uuid>>"))
         self.text = text
         self._token = parts[0]
         kind_of(self._token, PlaceholderContext(now=clock()()))

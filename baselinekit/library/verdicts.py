@@ -164,5 +164,5 @@ def compare_without_model(matcher: Matcher, observation: Observation) -> Compari
     comparison = matcher.compare(observation)
     if comparison.questions:
         message = "whether two texts mean the same is a question to a model, and a test asks none"
-        raise CannotReplay(Problem("BK230", message, "compare its parts, or use `method: words`"))
+        raise CannotReplay(Problem("BK356", message, "compare its parts, or use `method: words`"))
     return comparison

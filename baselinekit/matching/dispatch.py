@@ -137,11 +137,11 @@ def bounds_problems(bounds: model.Tolerance, at: Path) -> Iterator[Problem]:
     limits = {name: value for name in model.BOUNDS if (value := getattr(bounds, name)) is not None}
     for name, value in limits.items():
         if not is_number(value) or (name in ("abs", "rel") and value < 0):
-            yield Problem("BK205", f"{name} is {value}, which no change can satisfy", at=(*at, name))
+            yield Problem("BK108", f"{name} is {value}, which no change can satisfy", at=(*at, name))
     low, high = limits.get("min_delta"), limits.get("max_delta")
     if low is not None and high is not None and low > high:
         message = f"min_delta {low} is more than max_delta {high}: no change can satisfy both"
-        yield Problem("BK205", message, "a delta is current minus baseline", at=(*at, "min_delta"))
+        yield Problem("BK108", message, "a delta is current minus baseline", at=(*at, "min_delta"))
 
 
 def _find_roots(pattern: Pattern, output: Json, form: Form) -> list[Path]:

@@ -158,7 +158,7 @@ class Stored(MutableStruct):
         array_mode = state.here.array_mode
         if array_mode not in (None, "ordered") and mode.type == "exact":
             message = f"an exact comparison keeps the order of arrays, {str(array_mode)!r} has no effect"
-            self.report(at, Problem("BK222", message, "use type: structural"))
+            self.report(at, Problem("BK221", message, "use type: structural"))
         array_mode = mode_of(array_mode, value, mode)
         if array_mode is not None:
             self.arrays[unroll(at)] = str(array_mode)

@@ -331,7 +331,7 @@ def method_problems(rules: Rules) -> list[Problem]:
     stated |= {("comparison", "fields", path): rule for path, rule in rules.fields.items()}
     message = "`type: semantic` does not say how texts are compared"
     return [
-        Problem("BK206", message, _METHOD_HINT, at=(*at, "type"))
+        Problem("BK104", message, _METHOD_HINT, at=(*at, "type"))
         for at, rule in stated.items()
         if rule.type == "semantic" and rule.method is None
     ]

@@ -156,7 +156,7 @@ def _all_readable(
             return read(usable)
         hint = "convert its cases one by one"
         texts = [(f"what would be written cannot be read: {one.message}", one.hint) for one in error.problems]
-        raise InvalidInput(*(Problem("BK777", text, advice or hint) for text, advice in texts)) from None
+        raise InvalidInput(*(Problem("BK776", text, advice or hint) for text, advice in texts)) from None
 
 
 def _holds_credential(case: Case, lost: list[Loss]) -> bool:
@@ -412,7 +412,7 @@ def name_of_place(root: str, path: str) -> str:
     name = name_in_project(root, os.path.abspath(path))
     if os.path.isabs(name) or name.startswith("../"):
         hint = "name a place in the project: files there are found with what they name"
-        raise InvalidInput(Problem("BK775", f"{path} is outside of the project", hint))
+        raise InvalidInput(Problem("BK404", f"{path} is outside of the project", hint))
     real_root = os.path.realpath(root)
     check_inside(real_root, os.path.realpath(os.path.join(root, name)), path)  # also through a link
     return name

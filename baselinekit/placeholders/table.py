@@ -174,7 +174,7 @@ def kind_of(token: Token, words: PlaceholderContext) -> Kind:
     if token.name in words.own:
         if row is not None:
             message = f"`placeholders:` of the configuration redefines {token.name}"
-            raise InvalidInput(Problem("BK217", message, "choose another name: it is a built-in one"))
+            raise InvalidInput(Problem("BK108", message, "choose another name: it is a built-in one"))
         if token.args:
             raise _bad_arguments(token, token.name)
         return _regex_kind(words.own[token.name], words.regex_budget)
@@ -192,7 +192,7 @@ def kind_of(token: Token, words: PlaceholderContext) -> Kind:
 
 def _bad_arguments(token: Token, example: str) -> InvalidInput:
     message = f"{token.text} has arguments that do not fit"
-    return InvalidInput(Problem("BK213", message, f"for example <<{example}>>"))
+    return InvalidInput(Problem("BK211", message, f"for example <<{example}>>"))
 
 
 def types_of(name: str, table: Table | None = None) -> frozenset[str] | None:

@@ -100,7 +100,7 @@ def compile_text(text: str, words: PlaceholderContext) -> str | Placeholder | In
         token, kind = part.token, part.kind
         if kind.inline is None:
             message = f"the placeholder {token.text} cannot stand inside a text"
-            raise InvalidInput(Problem("BK216", message, "let it stand alone"))
+            raise InvalidInput(Problem("BK211", message, "let it stand alone"))
         inlines.append(kind.inline)
         alternatives = f"{kind.inline}{'|null' if token.nullable else ''}"
         pattern += f"(?P<{_GROUP.format(number)}>{alternatives}){'?' if token.optional else ''}"

@@ -488,7 +488,7 @@ class ValuesOfTest:
             earlier = place.test if planned is not None else project.written.get(place.file)
             if earlier is not None:
                 problem = Problem(
-                    "BK561", f"it was written in this run, by {earlier}", "give each value a name"
+                    "BK560", f"it was written in this run, by {earlier}", "give each value a name"
                 )
                 lines = [*compared.difference_lines(), str(problem), '  baseline("name")']
                 return self._fail(place, count, lines)

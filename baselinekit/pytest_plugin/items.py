@@ -375,4 +375,4 @@ def other_workers_problem(entry: Entry) -> Problem:
     """Return why it is not replayed beside other workers."""
     claim = "it is to be replayed alone" if entry.claim == ALONE else f"it uses {entry.claim!r} alone"
     message = f"{claim}, and other workers of pytest-xdist replay others meanwhile"
-    return Problem("BK357", message, f"pytest --baselinekit {shlex.quote(entry.source.file)}, without -n")
+    return Problem("BK356", message, f"pytest --baselinekit {shlex.quote(entry.source.file)}, without -n")

@@ -146,7 +146,7 @@ class Sandbox:
         if method.sandbox:
             message = "`sandbox: true`, but there is no sandbox on this machine"
             hint += ", or leave it out and run with --allow-exec"
-            raise CannotReplay(Problem("BK707", message, hint))
+            raise CannotReplay(Problem("BK406", message, hint))
         if not self._allowed:
             message = "generated code would run outside a sandbox, with access to your files"
             raise Refused(Problem("BK406", message, f"{hint}, or allow it with --allow-exec"))

@@ -244,7 +244,7 @@ def parse_env_file(text: str, file: str) -> dict[str, str]:
             values[key.strip()] = _env_value(value)
         except ValueError as error:
             hint = "quote a value with blanks or a # in it: KEY='value'"
-            problems.append(Problem("BK502", f"line {number} {error}", hint, Place(file, number, 1)))
+            problems.append(Problem("BK101", f"line {number} {error}", hint, Place(file, number, 1)))
     if problems:
         raise InvalidInput(*problems)
     return values

@@ -77,7 +77,7 @@ class Journal:
             os.close(handle)
             message = "another run of the same cases is under way"
             hint = "wait until it has finished, or stop it first"
-            raise CannotReplay(Problem("BK720", message, hint)) from None
+            raise CannotReplay(Problem("BK121", message, hint)) from None
         if os.fstat(handle).st_nlink:
             return handle
         os.close(handle)  # the run that held it has just finished, and deleted it

@@ -271,7 +271,7 @@ def placeholder_problems(patterns: dict[str, str]) -> Iterator[Problem]:
             hint = "small letters, digits and `_`, the first a letter"
             yield Problem("BK108", f"{name!r} is not a placeholder name", hint, at=path)
         elif name in TABLE:
-            yield Problem("BK217", f"{name!r} is a built-in placeholder", "choose another name", at=path)
+            yield Problem("BK108", f"{name!r} is a built-in placeholder", "choose another name", at=path)
         try:
             compiled(pattern)
         except InvalidInput as error:

@@ -245,7 +245,7 @@ def parse(data: bytes, path: str) -> Json:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         message = f"{path} is not UTF-8 text"
-        raise InvalidInput(Problem("BK112", message, "name it .bin to compare it by size and hash")) from None
+        raise InvalidInput(Problem("BK101", message, "name it .bin to compare it by size and hash")) from None
 
 
 def file_form(output: Json) -> tuple[str, bytes]:

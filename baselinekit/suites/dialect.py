@@ -242,14 +242,11 @@ class Loading(MutableStruct):
         return replace(defaults, target=target.execution, judge=target.judge)
 
 
-_NOT_FETCHED = ("BK681", "BK682", "BK687")
-
-
 def error_for(problems: Sequence[Problem]) -> type[BaselinekitError]:
     """Return Refused if all problems are refusals, CannotReplay if all fetches failed, else InvalidInput."""
     if all(problem.code.startswith("BK4") for problem in problems):
         return Refused
-    return CannotReplay if all(problem.code in _NOT_FETCHED for problem in problems) else InvalidInput
+    return CannotReplay if all(problem.code == "BK681" for problem in problems) else InvalidInput
 
 
 class EvalDocument(Struct):
@@ -397,7 +394,7 @@ def _text_of_file(root: str, file: str, name: str) -> str:
     try:
         return read(folder, path, MAX_OUTPUT_BYTES).decode("utf-8")
     except UnicodeDecodeError:
-        raise InvalidInput(Problem("BK112", f"{path} is not UTF-8 text", "name a text file")) from None
+        raise InvalidInput(Problem("BK101", f"{path} is not UTF-8 text", "name a text file")) from None
 
 
 _KINDS_BY_INPUT = {kind.eval_input: kind for kind in KINDS.values() if kind.eval_input}

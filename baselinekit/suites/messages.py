@@ -88,7 +88,7 @@ class NamedFiles(MutableStruct):
                 return path
         kind = "file" if is_there is os.path.isfile else "folder"
         message = f"there is no {kind} {name!r}: looked for {', '.join(paths)}"
-        raise InvalidInput(Problem("BK782", message, "check the name"))
+        raise InvalidInput(Problem("BK111", message, "check the name"))
 
     def part(self, name: str) -> dict[str, Json]:
         """Return a file, by its path or address, as a part of a message: with its text, unless it is none."""
@@ -178,7 +178,7 @@ def read_messages(raw: Json, role: Role, files: NamedFiles) -> tuple[Messages, l
     if raw == [] or (role == USER and not isinstance(raw, str | dict) and not is_parts(raw)):
         hint = "put a text in quotes; a message is {role: user, content: …}"
         text = f"expected a text, a mapping or a list of messages, found {describe_value(raw)}"
-        return (), [Problem("BK781", text, hint, at=())]
+        return (), [Problem("BK780", text, hint, at=())]
     content, found = _read_content(raw, files)
     return (TraceMessage(role, content),), found
 
@@ -195,7 +195,7 @@ def _read_message(raw: Json, files: NamedFiles) -> tuple[TraceMessage | None, li
     stated = raw.get("content") if isinstance(raw, dict) else None
     content = problems.take(_read_content("" if stated is None else stated, files, True), "content")
     if message is not None and message.content is None and not message.tool_calls:
-        problems.append(Problem("BK781", "a message without content", "add `content:`", at=()))
+        problems.append(Problem("BK780", "a message without content", "add `content:`", at=()))
     if message is None or problems:
         return None, problems
     calls = []
@@ -241,5 +241,5 @@ def recipe_of(messages: Messages, files: NamedFiles, target: Execution, case: st
         return None, [Problem("BK715", message, "name another target", at=())]
     hint = "a model is asked with texts: write it as a text, or name a text file"
     losses = [f"{loss} cannot be sent to a model" for loss in kind.unsent(messages)]
-    problems = [Problem("BK781", loss, hint, at=()) for loss in losses]
+    problems = [Problem("BK780", loss, hint, at=()) for loss in losses]
     return (None if problems else Recipe(question, target)), problems

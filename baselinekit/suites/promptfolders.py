@@ -39,7 +39,7 @@ def eval_file_in(root: str, folder: str) -> str | None:
     if len(eval_names) > 1:
         message = f"{folder or 'the folder'} has {len(eval_names)} eval files: {', '.join(eval_names)}"
         at = Place(posixpath.join(folder, eval_names[1]))
-        raise InvalidInput(Problem("BK755", message, "keep one of them, or name the one to run", at))
+        raise InvalidInput(Problem("BK750", message, "keep one of them, or name the one to run", at))
     return posixpath.join(folder, eval_names[0]) if eval_names else None
 
 
@@ -131,7 +131,7 @@ def find_folder(root: str, name: str) -> str | None:
     matches = names_of_all(root).get(name, [])
     if len(matches) > 1:
         message = f"{len(matches)} prompts are called {name!r}: {', '.join(matches)}"
-        raise InvalidInput(Problem("BK755", message, "name the folder by its path, and rename one of them"))
+        raise InvalidInput(Problem("BK750", message, "name the folder by its path, and rename one of them"))
     return matches[0] if matches else None
 
 

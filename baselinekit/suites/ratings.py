@@ -74,7 +74,7 @@ class Ratings:
             item = self.find(key)
             if item is None:
                 message = f"nothing with the key {key} waits"
-                raise InvalidInput(Problem("BK745", message, "baselinekit grade --list"))
+                raise InvalidInput(Problem("BK509", message, "baselinekit grade --list"))
             return self._write(with_rating(item, rating, again))
 
     def withdraw(self, key: str, rater: str) -> bool:
@@ -143,7 +143,7 @@ def _item_in(file: str, data: bytes) -> RatingItem:
         return item
     except (ValueError, BaselinekitError) as error:
         hint = "move it away, and import what was exported: baselinekit grade --import FILE"
-        raise InvalidInput(Problem("BK743", f"{file} cannot be read: {error}", hint)) from None
+        raise InvalidInput(Problem("BK111", f"{file} cannot be read: {error}", hint)) from None
 
 
 def _is_same(rating: Rating, other: Rating) -> bool:
@@ -155,7 +155,7 @@ def check_rater(name: str) -> str:
     """Return the name of a rater, with single blanks; InvalidInput for one that cannot be shown in a list."""
     name = " ".join(name.split())
     if not name or not name.isprintable():
-        raise InvalidInput(Problem("BK744", f"{name!r} is not the name of a rater", "as in --as ada"))
+        raise InvalidInput(Problem("BK741", f"{name!r} is not the name of a rater", "as in --as ada"))
     return name
 
 
@@ -167,11 +167,11 @@ def with_rating(item: RatingItem, rating: Rating, again: bool = False) -> Rating
     is_repeated = item.rated_by(rating.rater)
     if is_repeated and not again:
         message = f"{rating.rater} has already rated {item.case}"
-        raise InvalidInput(Problem("BK744", message, "each person rates once; --change replaces it"))
+        raise InvalidInput(Problem("BK741", message, "each person rates once; --change replaces it"))
     if not is_repeated and len(item.raters) >= most and not is_adjudicator(rating.rater, item.method):
         message = f"{item.case} has {len(item.ratings)} ratings already"
         hint = f"no more than {most} are allowed (evaluators.max_allowed)"
-        raise InvalidInput(Problem("BK744", message, hint))
+        raise InvalidInput(Problem("BK741", message, hint))
     others = [earlier for earlier in item.ratings if same_person(earlier.rater) != who]
     ratings = sorted((*others, rating), key=lambda rating: (rating.at, same_person(rating.rater)))
     return replace(item, ratings=tuple(ratings))
@@ -224,10 +224,10 @@ def load_ratings(
         if key not in known and not ("grading" in entry and "shown" in entry):
             hint = "run the suite first, or export it there without --as"
             message = f"{case} ({key}) is not in the queue, and the file does not say what it is"
-            wrong = [Problem("BK745", message, hint, at=("item",))]
+            wrong = [Problem("BK509", message, hint, at=("item",))]
         elif key in known and case != known[key]["case"]:
             message = f"{key} is of the case {known[key]['case']}"
-            wrong = [Problem("BK746", message, "do not change `item` or `case`", at=("case",))]
+            wrong = [Problem("BK741", message, "do not change `item` or `case`", at=("case",))]
         else:
             item, wrong = read_as(RatingItem, {**entry, **known.get(key, {})})
             if item is not None:
@@ -244,7 +244,7 @@ def _item_problems(item: RatingItem) -> Iterator[Problem]:
     places = {place for claim in item.claims for place in claim}
     is_ranking = item.method.rating_scale.type == "ranking"
     if is_ranking and not (places and places <= {*range(1, len(item.shown.items) + 1)}):
-        yield Problem("BK746", "a ranking without its claim", "export it again", at=())
+        yield Problem("BK741", "a ranking without its claim", "export it again", at=())
 
 
 # Calibration files: labels written by people, and next to them the agreement measured with them.

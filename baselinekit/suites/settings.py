@@ -80,14 +80,14 @@ def read_graders(
             graders.insert(0, Grader(row.name, row.kind, method, at=given.at))
     if not found and not graders:
         hint = "add `grader`, or `expected: {type: exact, value: …}`"
-        found.append(Problem("BK711", "it is not stated what would be right", hint, at=()))
+        found.append(Problem("BK705", "it is not stated what would be right", hint, at=()))
     return with_unique_names(graders), found
 
 
 def is_by_itself(problem: Problem) -> bool:
     """Whether a problem does not depend on the expectation, so that it counts even if that cannot be read."""
     last_key = (problem.at or ("",))[-1]
-    return problem.code not in ("BK711", "BK714") and (problem.code, last_key) != ("BK712", "config")
+    return problem.code not in ("BK705", "BK714") and (problem.code, last_key) != ("BK712", "config")
 
 
 def read_grader(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | None, list[Problem]]:
@@ -113,7 +113,7 @@ def _read_named(raw: Json, at: Path, given: GraderContext) -> tuple[Grader | Non
     if reference.ref not in given.named:
         known = ", ".join(sorted(given.named)) or "none"
         hint = f"config/graders.yaml has {known}; a method is {{type: code, config: {{method: …}}}}"
-        return None, [Problem("BK713", f"there is no grader {reference.ref!r}", hint, at=at)]
+        return None, [Problem("BK712", f"there is no grader {reference.ref!r}", hint, at=at)]
     grader = given.named[reference.ref]
     weight = grader.weight if reference.weight is None else float(reference.weight)
     required = reference.required
@@ -262,7 +262,7 @@ class Settings(MutableStruct):
         if isinstance(raw, dict):
             return body, raw
         message = f"expected a mapping of names, found {schema.describe_value(raw)}"
-        self.problems.append(Problem("BK717", message, place=Place(path, 1, 1)))
+        self.problems.append(Problem("BK105", message, place=Place(path, 1, 1)))
         return body, {}
 
 
@@ -284,7 +284,7 @@ def _add_thresholds(thresholds: dict[str, float], entries: Mapping[str, Json], a
         else:
             thresholds[metric] = float(raw)
         if message:
-            problems.append(Problem("BK717", message, hint, at=(*at, name)))
+            problems.append(Problem("BK105", message, hint, at=(*at, name)))
     return problems
 
 

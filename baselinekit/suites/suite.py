@@ -273,7 +273,7 @@ def load_gates(file: str, root: str) -> list[Gate]:
         sections = document if isinstance(document, dict) else {}
         is_gate = not readers.keys().isdisjoint(sections)
         if not is_gate:
-            found.append(Problem("BK730", "no gate here", _FORM_HINT, at=()))
+            found.append(Problem("BK710", "no gate here", _FORM_HINT, at=()))
         for key, raw in sections.items() if is_gate else ():
             if key in readers:
                 gates += found.take(readers[key](raw, file, root), key)
@@ -288,7 +288,7 @@ def _read_phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Probl
     """Return a gate for each eval step; other steps are ignored."""
     steps = raw.get("steps") if isinstance(raw, dict) else None
     if not isinstance(steps, list):
-        return [], [Problem("BK730", "a phase has `steps:`", _FORM_HINT, at=())]
+        return [], [Problem("BK710", "a phase has `steps:`", _FORM_HINT, at=())]
     name = str(raw.get("name") or PHASE)
     gates: list[Gate] = []
     found = Mistakes()
@@ -317,7 +317,7 @@ def _read_phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Probl
         )
         gates.append(gate)
     if not gates and not found:
-        found.append(Problem("BK730", "the phase has no step of type eval", "add one", at=("steps",)))
+        found.append(Problem("BK710", "the phase has no step of type eval", "add one", at=("steps",)))
     return gates, found
 
 
@@ -378,7 +378,7 @@ def _read_least(
         least[found.take(_read_metric(name), "thresholds", name)] = float(value)
     if not least:
         hint = "state what has to be reached: `thresholds: {pass@1: 0.85}`"
-        found.append(Problem("BK731", "a gate without requirements lets everything through", hint, at=()))
+        found.append(Problem("BK723", "a gate without requirements lets everything through", hint, at=()))
     return least, found
 
 
@@ -401,5 +401,5 @@ def _check_report_path(path: str, root: str) -> list[Problem]:
         return [replace(problem, place=None, at=at) for problem in error.problems]
     if settings.is_forbidden_folder(normalized) or not normalized.endswith(ENDINGS):
         hint = f"a report must end in {', '.join(ENDINGS)}, such as eval-results/phase-{SLOT}.md"
-        return [Problem("BK730", f"{path} is not a place for a report", hint, at=at)]
+        return [Problem("BK710", f"{path} is not a place for a report", hint, at=at)]
     return []

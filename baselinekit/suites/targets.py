@@ -128,7 +128,7 @@ class TargetList(Struct):
         settings = found.take(read_as(_TargetSettings, {key: raw[key] for key in own_keys if key in raw}))
         if any(isinstance(value, str) and MARKED.search(value) for value in raw.values()):
             hint = "write {{NAME}}, and declare it under `variables:`"
-            found.append(Problem("BK799", "${{ NAME }} is for targets files", hint, at=()))
+            found.append(Problem("BK798", "${{ NAME }} is for targets files", hint, at=()))
         if execution is None or settings is None:
             return None, found
         if hasattr(execution, "target"):
@@ -370,7 +370,7 @@ class TargetsFile(TargetList, kw_only=True):
                 if self.lookup(name) is None:
                     hint = "declare it under `variables:`, or export it and name the file"
                     message = f"the variable {name} is not set"
-                    yield Problem("BK799", message, f"{hint}: --targets {self.file}", at=(key,))
+                    yield Problem("BK798", message, f"{hint}: --targets {self.file}", at=(key,))
 
     def expand(self, value: Json) -> Json:
         """Return a value; a text with the values of its variables, which are all set, filled in."""

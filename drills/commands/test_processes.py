@@ -82,7 +82,7 @@ def test_compare_whose_program_kills_its_worker_is_an_error_of_one_baseline(proj
     shell(project, "a", "echo a", "a")
     shell(project, "deadly", "kill -9 $PPID", "a")
     found = {result["id"]: result for result in report(project, "--allow-exec --processes 2", 1)["results"]}
-    assert (found["sdeadly"]["outcome"], found["sdeadly"]["code"]) == ("error", "BK360")
+    assert (found["sdeadly"]["outcome"], found["sdeadly"]["code"]) == ("error", "BK362")
     assert "--id sdeadly" in found.pop("sdeadly")["reason"]
     assert {id for id, result in found.items() if result["outcome"] != "passed"} == {"e0", "e7"}
 

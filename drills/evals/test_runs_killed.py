@@ -175,6 +175,6 @@ def test_run_resume_beside_a_running_one_is_refused(tmp_path: Path) -> None:
     (folder / "hold").touch()
     first = start(folder, *RUN)
     until(lambda: calls(folder) or first.poll() is not None)
-    assert "BK720" in finish(start(folder, *RUN, "--resume"), 3)[1]
+    assert "BK121" in finish(start(folder, *RUN, "--resume"), 3)[1]
     (folder / "hold").unlink()
     finish(first, 1)

@@ -79,7 +79,7 @@ def test_items_replay_once_and_refuse_writes_beside_other_workers(tmp_path: Path
         code, shown = run(tmp_path, "-n", "2", "-v")
         assert code == 1, shown
         assert not {"/write", "/shared"} & {*service.paths}
-        assert shown.count("next: baselinekit explain BK357") == 2
+        assert shown.count("next: baselinekit explain BK356") == 2
         assert len(service.paths) == 12
         code, shown = run(tmp_path, "-n", "1", "-v")
         assert (code, service.paths[-1]) == (0, "/write"), shown

@@ -104,7 +104,7 @@ def test_similarities_depend_on_end_of_long_text(embedding: Embedding) -> None:
     "text", ["x" * (MOST_CHARACTERS + 1), "cat " * ((small_model.MOST_TOKENS - 2) * MOST_PARTS + 1)]
 )
 def test_similarities_too_long_text_is_an_error(embedding: Embedding, text: str) -> None:
-    with pytest.raises(CannotReplay, match=r"BK652 a text is too long .*: compare its parts") as caught:
+    with pytest.raises(CannotReplay, match=r"BK650 a text is too long .*: compare its parts") as caught:
         embedding.similarities([("the cat", text)])
     assert len(str(caught.value)) < 300
 
@@ -232,7 +232,7 @@ QUERY = "encoder.layer.1.attention.self.query.weight"
 def test_embedding_damaged_or_other_model_is_an_error(tmp_path: Path, damage: Break, message: str) -> None:
     damage(small_model.write(tmp_path))
     with pytest.raises(
-        InvalidInput, match=rf"BK651 the model in {tmp_path} cannot be used: .*{message}"
+        InvalidInput, match=rf"BK650 the model in {tmp_path} cannot be used: .*{message}"
     ) as caught:
         Embedding(str(tmp_path))
     assert "name a folder with the files of a sentence model like all-MiniLM-L6-v2" in str(caught.value)
@@ -251,7 +251,7 @@ def test_embedding_token_without_weight_is_an_error(tmp_path: Path) -> None:
 def test_similarities_values_that_are_not_finite_are_an_error(tmp_path: Path, figure: float) -> None:
     name = "encoder.layer.0.intermediate.dense.weight"
     model = Embedding(str(small_model.write(tmp_path, changed={name: [[figure] * 16] * 24})))
-    with pytest.raises(InvalidInput, match=r"BK651 .* its weights give values that are not finite"):
+    with pytest.raises(InvalidInput, match=r"BK650 .* its weights give values that are not finite"):
         model.similarities([("the cat", "a dog")])
 
 
@@ -272,7 +272,7 @@ def test_embedding_executes_nothing_of_the_folder(tmp_path: Path) -> None:
         (folder / name).write_bytes(trap)
     for name in ("__init__.py", "tokenizers.py", "numpy.py", "modeling.py"):
         (folder / name).write_text(f"import os\nos.mkdir({str(tmp_path / 'trap')!r})\n")
-    with pytest.raises(InvalidInput, match="BK651"):
+    with pytest.raises(InvalidInput, match="BK650"):
         Embedding(str(folder))
     assert not (tmp_path / "trap").exists()
     pickle.loads(trap)

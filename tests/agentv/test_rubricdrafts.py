@@ -108,5 +108,5 @@ def test_a46_reply_in_another_form_is_asked_for_again(reply: Any, tmp_path: Path
 )
 def test_a46_case_edited_meanwhile_is_not_overwritten(change: Callable[[str], str], tmp_path: Path) -> None:
     drafted, _ = draft_rubric(tmp_path, ITEMS)
-    with pytest.raises(InvalidInput, match="BK697"):
+    with pytest.raises(InvalidInput, match="BK122"):
         with_rubrics(change(YAML), "x.yaml", [drafted])

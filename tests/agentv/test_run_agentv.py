@@ -44,8 +44,8 @@ JUDGE = "- {name: judge_llm, provider: openai, model: m, base_url: 'http://127.0
 def test_a8_run_reports_problems_of_a_judge_target_at_their_place(terminal: Console) -> None:
     problems = {
         JUDGED
-        + JUDGE % ", api_key: '${{ NO_SUCH_KEY }}'": "BK799 t.yaml:3:90: the variable NO_SUCH_KEY is not set",
-        MOCK % ", judge_target: '${{ NO_SUCH_NAME }}'": "BK799 t.yaml:2:65: the variable NO_SUCH_NAME is",
+        + JUDGE % ", api_key: '${{ NO_SUCH_KEY }}'": "BK798 t.yaml:3:90: the variable NO_SUCH_KEY is not set",
+        MOCK % ", judge_target: '${{ NO_SUCH_NAME }}'": "BK798 t.yaml:2:65: the variable NO_SUCH_NAME is",
         JUDGED: "BK601 evals/a.yaml:2:57: no model is called 'judge_llm'",
     }
     for targets, words in problems.items():

@@ -68,7 +68,7 @@ def test_compare_outside_of_a_job_annotates_only_if_asked(terminal: Console) -> 
     assert ANNOTATION in run(terminal, "compare -o github", GITHUB_ACTIONS="").stdout
     assert not (terminal.folder / "svc/github").exists()
     refused = run(terminal, "compare -o github.txt")
-    assert (refused.exit_code, refused.stdout, "BK503" in refused.stderr) == (2, "", True)
+    assert (refused.exit_code, refused.stdout, "BK508" in refused.stderr) == (2, "", True)
 
 
 @pytest.mark.slow

@@ -48,7 +48,7 @@ def python(code: str, folder: Path, before: Callable[[], object] | None = None) 
 def test_interrupt_during_the_imports_is_one_word_unless_it_is_ignored(tmp_path: Path) -> None:
     assert python(INTERRUPTED, tmp_path) == (130, "interrupted\n")
     code, output = python(INTERRUPTED, tmp_path, lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
-    assert (code, "BK505" in output or "no baseline" in output) == (5, True), output
+    assert (code, "BK508" in output or "no baseline" in output) == (5, True), output
 
 
 EACH = """\

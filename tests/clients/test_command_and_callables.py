@@ -95,13 +95,13 @@ def test_command_model_reports_calls_usage_and_cost() -> None:
         (Program({"text": 5}), "json", "BK612", "got `int` - at `$.text`"),
         (Program({"tool_calls": [{"input": 1}]}), "json", "BK612", "field `name` - at `$.tool_calls[0]`"),
         (Program({"text": "a", "cost": 3}), "json", "BK612", "unknown field `cost`"),
-        (Program({**CLAUDE, "is_error": True, "result": "Too low"}), "claude", "BK615", "Too low"),
+        (Program({**CLAUDE, "is_error": True, "result": "Too low"}), "claude", "BK323", "Too low"),
         (Program({**CLAUDE, "result": None, "subtype": "max_turns"}), "claude", "BK612", "wrote no `result`"),
         (Program({**CLAUDE, "stop_reason": "max_tokens"}), "claude", "BK613", "cut off (max_tokens)"),
         (Program({**CLAUDE, "stop_reason": "refusal"}), "claude", "BK614", "declined to answer"),
         (Program("no json"), "claude", "BK612", "--output-format json"),
-        (Program({"is_error": True, "result": "not logged in"}, 1), "claude", "BK615", "not logged in"),
-        (Program("half", 1, "no licence"), "text", "BK615", "exit code 1; its last output was: no licence"),
+        (Program({"is_error": True, "result": "not logged in"}, 1), "claude", "BK323", "not logged in"),
+        (Program("half", 1, "no licence"), "text", "BK323", "exit code 1; its last output was: no licence"),
         (Program(b"\xff\xfe"), "text", "BK612", "UTF-8"),
     ],
 )
@@ -114,7 +114,7 @@ def test_command_model_invalid_output_is_an_error(
 
 
 def test_command_model_with_tools_is_an_error() -> None:
-    assert failure(Program().within(), question(tools=(Tool("f"),))).problems[0].code == "BK616"
+    assert failure(Program().within(), question(tools=(Tool("f"),))).problems[0].code == "BK617"
 
 
 # With real processes.
@@ -165,8 +165,8 @@ def test_python_model_gets_prompt_and_settings(tmp_path: Path, processes: Proces
     [
         ("def answer(prompt):\n    return 5", "BK612", "no text"),
         ("def answer(prompt):\n    return {'text': None, 'x': 1}", "BK612", "unknown field `x`"),
-        ("import os\ndef answer(prompt):\n    os._exit(3)", "BK615", "exit code 3"),
-        ("x = 1\ndef answer(prompt:", "BK615", "at my/model.py:2"),
+        ("import os\ndef answer(prompt):\n    os._exit(3)", "BK323", "exit code 3"),
+        ("x = 1\ndef answer(prompt:", "BK323", "at my/model.py:2"),
     ],
 )
 def test_python_model_failure_is_an_error(
@@ -226,7 +226,7 @@ def test_llm_model_without_package_names_the_extra() -> None:
         from baselinekit.model.recipes import Model
         models(Model(llm="mini"), world()).check("m")
     """).stderr
-    assert "BK604" in stderr
+    assert "BK602" in stderr
     assert "pip install 'baselinekit[llm]'" in stderr
 
 

@@ -176,10 +176,10 @@ def test_a11_fetch_file_of_branches_tags_and_commits(desk: Desk) -> None:
     repository.git("rm", "-q", "a.md")
     repository.commit()
     assert desk.read("team/lib/blob/feature/x/a.md") == b"first x"
-    assert desk.code("team/lib/blob/feature/x/b.md") == "BK684"
-    assert desk.code("team/lib/blob/feture/b.md") == "BK683"
-    assert desk.code(f"team/lib/blob/{'0' * 40}/a.md") in ("BK683", "BK681")
-    assert desk.code("team/lib/blob/0000000/a.md") == "BK683"
+    assert desk.code("team/lib/blob/feature/x/b.md") == "BK680"
+    assert desk.code("team/lib/blob/feture/b.md") == "BK680"
+    assert desk.code(f"team/lib/blob/{'0' * 40}/a.md") in ("BK680", "BK681")
+    assert desk.code("team/lib/blob/0000000/a.md") == "BK680"
 
 
 @pytest.mark.slow
@@ -196,14 +196,14 @@ def test_f46_fetch_file_moved_branch_and_old_commit(desk: Desk) -> None:
 
 def test_a11_fetch_file_offline_uses_cache_only(desk: Desk) -> None:
     commit = desk.repository("team/lib").commit({"a.md": "one"})
-    assert desk.code("team/lib/blob/main/a.md", offline=True) == "BK682"
-    assert desk.code(f"team/lib/blob/{commit}/a.md", offline=True) == "BK682"
+    assert desk.code("team/lib/blob/main/a.md", offline=True) == "BK681"
+    assert desk.code(f"team/lib/blob/{commit}/a.md", offline=True) == "BK681"
     assert desk.take_request_count() == 0
     assert desk.read("team/lib/blob/main/a.md") == b"one"
     desk.take_request_count()
     assert desk.read("team/lib/blob/main/a.md", offline=True) == b"one"
     assert desk.read(f"team/lib/blob/{commit}/a.md", offline=True) == b"one"
-    assert desk.code("team/lib/blob/other/a.md", offline=True) == "BK682"
+    assert desk.code("team/lib/blob/other/a.md", offline=True) == "BK681"
     assert desk.take_request_count() == 0
 
 
@@ -219,16 +219,16 @@ def test_f45_fetch_file_link_module_and_folder_are_refused(desk: Desk) -> None:
     repository.git("update-index", "--add", "--cacheinfo", f"160000,{SHA},module")
     repository.git("commit", "-q", "-m", "x")
     for path, code in {
-        "link.md": "BK685",
-        "folder/passwd": "BK684",
-        "module": "BK685",
-        "module/a.md": "BK684",
-        "d": "BK685",
-        "lfs.md": "BK685",
-        "large.md": "BK686",
-        "A.md": "BK684",
-        ":(glob)**": "BK684",
-        "*.md": "BK684",
+        "link.md": "BK680",
+        "folder/passwd": "BK680",
+        "module": "BK680",
+        "module/a.md": "BK680",
+        "d": "BK680",
+        "lfs.md": "BK680",
+        "large.md": "BK680",
+        "A.md": "BK680",
+        ":(glob)**": "BK680",
+        "*.md": "BK680",
     }.items():
         assert desk.code(f"team/lib/blob/main/{path}", limits=GitLimits(file=1_000)) == code, path
     # hooks, filters and monitors of a repository are never run: nothing of it is checked out
@@ -262,7 +262,7 @@ def test_f45_fetch_file_too_large_repository_is_refused(desk: Desk) -> None:
     repository = desk.repository("team/lib")
     (repository.folder / "noise").write_bytes(os.urandom(300_000))
     repository.commit({"a.md": "one"})
-    assert desk.code("team/lib/blob/main/a.md", limits=GitLimits(repository=100_000)) == "BK686"
+    assert desk.code("team/lib/blob/main/a.md", limits=GitLimits(repository=100_000)) == "BK680"
     assert desk.read("team/lib/blob/main/a.md") == b"one"
 
 
@@ -327,7 +327,7 @@ def test_a11_eval_file_names_remote_file(desk: Desk, tmp_path: Path) -> None:
     )
     assert [Path(path).read_bytes() for path in case.wanted.input_files] == [b"Be kind.\r\nBe short.\r\n"]
     for rest, kind, code in (
-        ("team/lib/blob/main/rule.md", InvalidInput, "BK684"),
+        ("team/lib/blob/main/rule.md", InvalidInput, "BK680"),
         ("private/lib/blob/main/rules.md", CannotReplay, "BK681"),
         ("team/lib", InvalidInput, "BK680"),
     ):
@@ -346,7 +346,7 @@ def test_remote_files_hosts_come_from_configuration(tmp_path: Path) -> None:
     assert files.offline
     with pytest.raises(Refused, match="BK401"):
         files.fetch_file(f"{GITHUB}/o/r/blob/main/a.md")
-    with pytest.raises(CannotReplay, match="BK682"):
+    with pytest.raises(CannotReplay, match="BK681"):
         files.fetch_file("https://git.example.com/g/p/-/blob/main/a.md")
     assert not (tmp_path / "baselinekit").exists()
 

@@ -43,7 +43,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({**LOCAL, "env": ["HOME"]}, "`env` has no effect"),
     ({**LOCAL, "headers": {"Host": "x"}}, "the header Host cannot be set"),
     ({**LOCAL, "headers": {"X-A": "a\r\nB: c"}}, "control character in the header X-A"),
-    ({"openai": "x"}, "BK603"),
+    ({"openai": "x"}, "BK602"),
     ({"anthropic": "x"}, "api.anthropic.com requires a key"),
     ({"openai": "x", "base_url": "127.0.0.1:80"}, "does not say unambiguously where it leads"),
     ({"openai": "x", "base_url": "http://user:hunter2@host"}, "does not say unambiguously where it leads"),
@@ -54,7 +54,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"command": ["cat"], "retry": Retry()}, "`retry` has no effect"),
     ({"python": "no colon"}, "write module:function"),
     ({"python": "os:system; rm"}, "write module:function"),
-    ({"form": "carrier-pigeon"}, "BK604"),
+    ({"form": "carrier-pigeon"}, "BK602"),
 ]
 
 
@@ -78,7 +78,7 @@ def test_check_entry_reports_all_mistakes_with_places() -> None:
 @pytest.mark.parametrize("key", ["", "two words\n", " x", "a\nb", "schlüssel€"])
 def test_check_entry_invalid_key_is_refused_without_its_value(key: str) -> None:
     text = problems(Model(openai="x", key="k"), secret=lambda name: key)
-    assert "BK603" in text
+    assert "BK602" in text
     assert "schlüssel" not in text
 
 

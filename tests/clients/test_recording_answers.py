@@ -160,7 +160,7 @@ def test_recording_damaged_file_is_a_miss_or_offline_error(tmp_path: Path, raw: 
     kept(tmp_path, "record", send).ask(question())
     (file,) = files(tmp_path)
     file.write_bytes(raw)
-    assert failure(kept(tmp_path, "offline", Counted())).problems[0].code == "BK631"
+    assert failure(kept(tmp_path, "offline", Counted())).problems[0].code == "BK630"
     failure(kept(tmp_path, "offline", Counted()), question("another"))
     assert kept(tmp_path, "cache", send).ask(question()).text == "fine"
     assert send.count == 2

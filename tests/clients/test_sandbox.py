@@ -123,7 +123,7 @@ def test_sandbox_required_but_missing_is_an_error() -> None:
     none = Sandbox(Processes().execute, allowed=True, walls=lambda: None)
     with pytest.raises(CannotReplay) as raised:
         none.run(FunctionOutput("f", [Call(1)], sandbox=True), "def f(): return 1")
-    assert raised.value.problems[0].code == "BK707"
+    assert raised.value.problems[0].code == "BK406"
 
 
 def test_sandbox_without_walls_needs_permission() -> None:

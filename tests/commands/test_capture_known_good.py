@@ -106,14 +106,14 @@ CALL = json.dumps({"text": " ", "tool_calls": [{"name": "find", "input": {}}]})
 @pytest.mark.parametrize(
     ("answer", "words", "code"),
     [
-        (" \n\t \u200b", "prompt p.md", "BK528"),
-        ("{}", "prompt p.md --parse json", "BK528"),
+        (" \n\t \u200b", "prompt p.md", "BK521"),
+        ("{}", "prompt p.md --parse json", "BK521"),
         ("[]", "prompt p.md --parse json", ""),
         ("null", "prompt p.md", ""),
-        ('{"text": "", "tool_calls": []}', "prompt p.md --collect text --collect tool_calls", "BK528"),
-        ("", "skill s", "BK528"),
+        ('{"text": "", "tool_calls": []}', "prompt p.md --collect text --collect tool_calls", "BK521"),
+        ("", "skill s", "BK521"),
         (CALL, "skill s --collect output --collect tool_calls", ""),
-        (CALL, "prompt p.md", "BK526"),
+        (CALL, "prompt p.md", "--collect tool_calls"),
     ],
 )
 def test_capture_of_empty_answer_is_refused(project: Console, answer: str, words: str, code: str) -> None:
@@ -121,7 +121,7 @@ def test_capture_of_empty_answer_is_refused(project: Console, answer: str, words
     printed = run(project, f"capture {words} --id p", 3 if code else 0)
     assert code in printed
     assert bool(list(project.folder.rglob("p.yaml"))) != bool(code)
-    if code == "BK528":
+    if code == "BK521":
         assert "--allow-empty" in printed
         run(project, f"capture {words} --id p --allow-empty")
         assert "1 passed" in run(project, "compare")

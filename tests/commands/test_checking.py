@@ -69,7 +69,7 @@ def test_checker_reports_a_file_that_changed_before_its_turn_as_error(desk: Desk
     file.unlink() if now is None else file.write_text(now)
     results = [worker.judge(entry).result for entry in read.entries]
     assert [result.outcome for result in results] == ["error", "failed", "passed", "failed", "passed"]
-    assert results[0].code == "BK115"
+    assert results[0].code == "BK111"
     assert "compare again" in (results[0].reason or "")
 
 

@@ -83,7 +83,7 @@ def test_compare_with_judge_that_replies_in_one_line_reports_a_lower_score(proje
         for scores in ("{rubric: {a: x, b: y}, form: line}", "{rubric: {a: x}, scale: [0, 10], form: line}"):
             lay(project, model.url, scores=scores)
             printed = run(project, "capture baselines", 2)
-            assert "BK355 baselines/mill.yaml:7:" in printed
+            assert "BK108 baselines/mill.yaml:7:" in printed
             assert "one score from 1 to 5" in printed
         assert model.questions == []
         file = lay(project, model.url, scores=SCORES.replace("4}", "4, form: line}"))

@@ -64,7 +64,7 @@ def test_compare_where_no_variant_fits_is_unscored(tmp_path: Path) -> None:
         (variant("{environment: stagin}"), "there is no environment 'stagin'"),
         (variant("{}"), "say where it applies"),
         ("  - when: {flavour: plain}\n", "a variant has no output"),
-        ("  - when: {flavour: plain}\n    output_file: gone.output.json\n", r"BK111|BK112"),
+        ("  - when: {flavour: plain}\n    output_file: gone.output.json\n", r"BK111|BK101"),
     ],
 )
 def test_compare_refuses_a_variant_with_a_mistake(tmp_path: Path, variants: str, message: str) -> None:

@@ -68,7 +68,7 @@ class Workers:
         return ChunkDone(tuple(judged), {"here": False}, ModelUsage(calls))
 
     def lost(self, id: str) -> Problem:
-        return Problem("BK360", f"{id} is lost", "")
+        return Problem("BK362", f"{id} is lost", "")
 
     def cancel(self) -> None: ...
 
@@ -113,7 +113,7 @@ def test_elsewhere_judges_each_item_once(
     assert sorted(outcomes) == list(range(len(claims)))
     assert done_here == [n for n, claim in enumerate(claims) if claim == ALONE]
     deadly = {n for n, times in losing.items() if times >= 4 and n < len(claims) and n not in done_here}
-    assert deadly <= {n for n, outcome in outcomes.items() if outcome == "BK360"}
+    assert deadly <= {n for n, outcome in outcomes.items() if outcome == "BK362"}
     if len(losing) == 1:  # what is lost with one item is no error of another one
         assert {n for n, outcome in outcomes.items() if outcome != "passed"} == deadly
 

@@ -84,7 +84,7 @@ def with_(part: tuple[str, Report], **more: Any) -> tuple[str, Report]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"commit": "d" * 40}, "BK131 other.json: is of another commit than 1.json: dddd"),
+        ({"commit": "d" * 40}, "BK130 other.json: is of another commit than 1.json: dddd"),
         ({"tool": "baselinekit 9"}, "of another version than 1.json: baselinekit 9, not baselinekit 0.1.0"),
         ({"shard": Shard(2, 3, 9)}, "is of another number of shards than 1.json: 3, not 2"),
         ({"shard": None}, "is not a shard, but the others are"),
@@ -92,7 +92,7 @@ def with_(part: tuple[str, Report], **more: Any) -> tuple[str, Report]:
 )
 def test_merge_refuses_parts_of_another_run(change: dict[str, Any], message: str) -> None:
     first, second = cut(a_run(["passed"] * 9, commit=None), 2)
-    with pytest.raises(InvalidInput, match="BK131") as error:
+    with pytest.raises(InvalidInput, match="BK130") as error:
         merge([first, with_(second, **change)])
     assert message in str(error.value)
 
@@ -101,5 +101,5 @@ def test_merge_refuses_a_baseline_in_two_shards() -> None:
     first, second = cut(a_run(["passed"] * 9), 2)
     stolen: Result = first[1].results[0]
     for again in (replace(stolen, position=99), replace(stolen, id="x")):
-        with pytest.raises(InvalidInput, match=r"BK131 other.json: '[^']+' is in 1.json already"):
+        with pytest.raises(InvalidInput, match=r"BK130 other.json: '[^']+' is in 1.json already"):
             merge([first, with_(second, results=(*second[1].results, again))])

@@ -157,7 +157,7 @@ def test_select_touched_in_a_folder_of_its_repository(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("rev", ["mian", "--output=x", "main; touch x"])
 def test_select_touched_refuses_an_unknown_commit(repository: Checkout, rev: str) -> None:
-    with pytest.raises(InvalidInput, match="BK541"):
+    with pytest.raises(InvalidInput, match="BK542"):
         chosen(repository, rev)
 
 

@@ -42,7 +42,7 @@ def test_e21_description_without_its_keys_or_their_values_lacks_them(tmp_path: P
     lines = META.splitlines(keepends=True)
     without = "".join(line for line in lines if line.partition(":")[0] not in keys)
     assert problems_and_notes(tmp_path, without)[0] == [
-        f"BK756 meta.yml:1:1: the key {key!r} is missing: add it" for key in keys
+        f"BK750 meta.yml:1:1: the key {key!r} is missing: add it" for key in keys
     ]
 
 
@@ -56,18 +56,18 @@ def test_e21_description_with_wrong_values_and_undeclared_inputs_has_problems(tm
         "prompt.xml:2:10: the prompt uses {{file}}, and its description declares no `inputs:`",
         "prompt.xml:3:14: the prompt uses {{constraints}}, and its description declares no `inputs:`",
     )
-    assert all(line.startswith(f"BK756 {start}") for line, start in zip(found, starts, strict=True)), found
+    assert all(line.startswith(f"BK750 {start}") for line, start in zip(found, starts, strict=True)), found
 
 
 def test_e21_folder_without_a_description_or_a_prompt_has_a_problem(tmp_path: Path) -> None:
     write(tmp_path, f"{FOLDER}/prompt.xml", "Say hello.")
     (problem,) = examined(tmp_path, "prompts").shape
-    assert str(problem).startswith(f"BK756 {FOLDER}/meta.yml: {FOLDER} has no description: write id, title,")
+    assert str(problem).startswith(f"BK750 {FOLDER}/meta.yml: {FOLDER} has no description: write id, title,")
     (tmp_path / FOLDER / "prompt.xml").unlink()
     write(tmp_path, f"{FOLDER}/meta.yml", META)
     write(tmp_path, f"{FOLDER}/eval.yml", CASE)
     (problem,) = examined(tmp_path, "prompts").problems
-    assert str(problem).startswith(f"BK755 {FOLDER}/prompt.xml: {FOLDER} has no prompt.xml")
+    assert str(problem).startswith(f"BK750 {FOLDER}/prompt.xml: {FOLDER} has no prompt.xml")
 
 
 def test_e22_shape_that_no_skill_may_have_is_a_problem(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_e22_shape_that_no_skill_may_have_is_a_problem(tmp_path: Path) -> None:
         "meta.yml:12:5: an empty text in 'not_for': remove it",
         "prompt.xml:1:1: the prompt has 5,005 words: fewer than 5,000",
     )
-    assert all(line.startswith(f"BK757 {start}") for line, start in zip(found, starts, strict=True)), found
+    assert all(line.startswith(f"BK772 {start}") for line, start in zip(found, starts, strict=True)), found
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_e20_write_step_after_another_change_is_refused(desk: Desk) -> None:
     step = desk.step(desk.folder())
     text = META.format(status="tested")
     desk.meta.write_text(text)
-    with pytest.raises(BaselinekitError, match=r"BK766 prompts/p/meta\.yml: the status is no longer draft"):
+    with pytest.raises(BaselinekitError, match=r"BK122 prompts/p/meta\.yml: the status is no longer draft"):
         write_step(desk.project, step, NOW)
     assert desk.meta.read_text() == text
 

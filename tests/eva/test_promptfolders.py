@@ -42,7 +42,7 @@ def test_eval_files_of_a_prompt_folder_by_name_or_content(tmp_path: Path, name: 
 def test_load_evals_of_a_prompt_folder_with_two_eval_files_is_refused(tmp_path: Path) -> None:
     prompt_folder(tmp_path)
     write(tmp_path, f"{FOLDER}/evals.yaml", CASE)
-    with pytest.raises(InvalidInput, match=r"BK755.* has 2 eval files: eval\.yml, evals\.yaml"):
+    with pytest.raises(InvalidInput, match=r"BK750.* has 2 eval files: eval\.yml, evals\.yaml"):
         load_evals(["prompts"], str(tmp_path))
     assert len(load_evals([f"{FOLDER}/evals.yaml"], str(tmp_path)).cases) == 1
 

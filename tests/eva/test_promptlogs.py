@@ -110,7 +110,7 @@ def test_e7_line_that_cannot_be_read_is_a_note(folder: Path, line: bytes, why: s
     (folder / EVALS).write_bytes(whole + line + b"\n" + whole)
     assert evals(folder).rows == (ROW, None, ROW)
     (note,) = evals(folder).notes
-    assert str(note).startswith(f"BK768 prompts/p/.eval.jsonl:2: a row that cannot be read: {why}")
+    assert str(note).startswith(f"BK130 prompts/p/.eval.jsonl:2: a row that cannot be read: {why}")
 
 
 @pytest.mark.parametrize("leads", ["../../../elsewhere", "notes.jsonl", "/dev/null", "missing"])

@@ -86,7 +86,7 @@ def test_e23_guard_that_fails_ends_the_attempt_before_anything_is_sent(tmp_path:
     (result,) = report.results
     attempt = attempt_of(result)
     assert world.order == ["guard.sh"]
-    assert (attempt.outcome, attempt.code, attempt.sent, attempt.verified) == ("error", "BK761", False, None)
+    assert (attempt.outcome, attempt.code, attempt.sent, attempt.verified) == ("error", "BK323", False, None)
     assert attempt.reason.startswith(
         f"nothing was sent: {GUARD} ended with exit code 3; it said: first; no branch: "
     )

@@ -101,7 +101,7 @@ def test_script_that_cannot_be_run_is_refused_before_anything_is_asked(
     with pytest.raises(InvalidInput, match=message) as raised:
         world.go()
     (problem,) = raised.value.problems
-    assert (problem.code, str(problem.place), bool(problem.hint)) == ("BK760", GUARD, True)
+    assert (problem.code, str(problem.place), bool(problem.hint)) == ("BK320", GUARD, True)
     assert not world.order
 
 
@@ -121,7 +121,7 @@ def test_script_that_is_not_a_file_is_refused_before_anything_is_asked(
     with pytest.raises(InvalidInput, match=message) as raised:
         world.go()
     (problem,) = raised.value.problems
-    assert (problem.code, str(problem.place), bool(problem.hint)) == ("BK760", GUARD, True)
+    assert (problem.code, str(problem.place), bool(problem.hint)) == ("BK320", GUARD, True)
     assert not world.order, "a guard that is not there guards nothing, so nothing is asked"
 
 
@@ -162,7 +162,7 @@ def test_e23_script_that_does_not_end_is_killed_with_its_processes(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("script", "code"), [("yes no value", "BK322"), ("printf 'file=\\377\\376'", "BK761")]
+    ("script", "code"), [("yes no value", "BK322"), ("printf 'file=\\377\\376'", "BK323")]
 )
 def test_guard_that_prints_too_much_or_no_text_sends_nothing(tmp_path: Path, script: str, code: str) -> None:
     attempt = Scripted(tmp_path, script).attempt()
@@ -174,7 +174,7 @@ def test_guard_that_prints_too_much_or_no_text_sends_nothing(tmp_path: Path, scr
 def test_script_that_floods_standard_error_is_cut_to_its_end(tmp_path: Path) -> None:
     flood = "i=0; while [ $i -le 2000 ]; do echo a long line of no use $i >&2; i=$((i+1)); done; exit 1"
     attempt = Scripted(tmp_path, flood).attempt()
-    assert attempt.code == "BK761"
+    assert attempt.code == "BK323"
     (note,) = Scripted(tmp_path / "two", verify=flood).attempt().notes
     for text in (attempt.reason, note):
         assert "a long line of no use 2000" in text

@@ -65,7 +65,7 @@ class Slow(World):
         return ProcessResult(0, self.answer, b"", self.takes)
 
     def ask(self, ask: ModelQuestion) -> Answer:
-        self._wait(ask.timeout, "BK603")
+        self._wait(ask.timeout, "BK602")
         nonce = ask.messages[-1].content.rpartition('{"nonce": "')[2][:16]
         return Answer(f'{{"nonce": "{nonce}", "passed": true, "justification": ""}}')
 

@@ -76,7 +76,7 @@ def write_guard(terminal: Console, *lines: str) -> None:
 
 def test_capture_of_a_case_stores_what_its_guard_prints_if_allowed(terminal: Console) -> None:
     write_guard(terminal, "echo not today >&2", "exit 3")
-    assert "BK761" in run(terminal, "capture triage --allow-exec", 3)
+    assert "BK323" in run(terminal, "capture triage --allow-exec", 3)
     assert not (terminal.folder / "baselines").exists()
     write_guard(terminal, "echo ticket=4711")
     assert "BK403 prompts/triage/guard.sh" in run(terminal, "capture triage --var ticket=7", 4)

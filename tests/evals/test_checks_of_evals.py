@@ -86,16 +86,16 @@ def test_check_reachable_refuses_metrics_of_more_attempts_than_are_made(
     if fine:
         check_reachable(cases, stated, attempts)
         return
-    with pytest.raises(InvalidInput, match=r"BK724 .*pass@3 cannot be met: it cannot be computed") as error:
+    with pytest.raises(InvalidInput, match=r"BK723 .*pass@3 cannot be met: it cannot be computed") as error:
         check_reachable(cases, stated, attempts)
     assert "--attempts 3" in error.value.problems[0].hint
 
 
 def test_check_reachable_names_the_file_and_nothing_is_run(tmp_path: Path) -> None:
     world = World(tmp_path)
-    with pytest.raises(InvalidInput, match="BK724"):
+    with pytest.raises(InvalidInput, match="BK723"):
         world.run(suite(case()), thresholds={"pass@2": 0.5})
     assert world.calls == []
     found = replace(suite(case()), file="evals/s.yaml", thresholds={"pass@3": 0.9})
-    with pytest.raises(InvalidInput, match=r"BK724 evals/s\.yaml: pass@3"):
+    with pytest.raises(InvalidInput, match=r"BK723 evals/s\.yaml: pass@3"):
         check_reachable(found, {}, None)

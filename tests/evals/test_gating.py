@@ -241,7 +241,7 @@ def test_h70_gate_with_regression_is_kept_from_going_on_only_by_one_that_failed(
 )
 def test_h54_requirement_is_read_or_refused(text: str, wanted: tuple[str, float] | None) -> None:
     if wanted is None:
-        with pytest.raises(InvalidInput, match="BK732"):
+        with pytest.raises(InvalidInput, match="BK723"):
             gating.requirement(text)
     else:
         assert gating.requirement(text) == (wanted[0], pytest.approx(wanted[1]))

@@ -206,7 +206,7 @@ MISBEHAVING = {
     "sleeps": ("sleep 60", "BK321", "did not end within 0.3 s"),
     "floods": ("yes", "BK322", "wrote more than 1,000,000 bytes to its standard output"),
     "floods its standard error": (f"yes >&2 & sleep 0.2; kill $!; {VERDICT}", None, ""),
-    "is killed": ("kill -9 $$", "BK655", "the judge was killed by signal 9"),
+    "is killed": ("kill -9 $$", "BK323", "the judge was killed by signal 9"),
     "leaves children": (f"sleep MARK & (sleep MARK &) ; {VERDICT}", None, ""),
     "closes its pipes": (f"{VERDICT}; exec >&- 2>&-; sleep 60", "BK321", "did not end within 0.3 s"),
     "forks": ("for i in 1 2 3 4 5 6 7 8; do sleep MARK & done; wait", "BK321", "did not end"),

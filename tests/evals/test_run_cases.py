@@ -99,7 +99,7 @@ def test_h63_run_checks_everything_before_it_asks_anything(tmp_path: Path) -> No
     ]
     with pytest.raises(InvalidInput) as error:
         world.run(suite(case("fine"), *broken))
-    codes = ["BK214", "BK706", "BK703", "BK111", "BK324", "BK350"]
+    codes = ["BK214", "BK702", "BK702", "BK111", "BK324", "BK350"]
     assert [problem.code for problem in error.value.problems] == codes
     assert [problem.place.file for problem in error.value.problems if problem.place] == list("abcdef")
     assert error.value.problems[-1].message == "the template uses {{nope}}, which is not an input"

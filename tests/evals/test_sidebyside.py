@@ -53,7 +53,7 @@ def test_a53_read_rows_takes_every_form() -> None:
     }.items():
         found = {item.id: item.outcome for item in read_rows(data, file).results}
         assert found == {"a": "passed", "b": "failed"}, file
-    with pytest.raises(BaselinekitError, match=r"BK690 x\.jsonl holds no result"):
+    with pytest.raises(BaselinekitError, match=r"BK130 x\.jsonl holds no result"):
         read_rows(b"\n", "x.jsonl")
 
 
@@ -73,7 +73,7 @@ def test_a53_pair_runs_matches_names_across_forms(tmp_path: Path) -> None:
     assert (found.earlier.gone, found.earlier.added) == (("x/same", "y/same"), ("same", "new"))
     assert (found.exit_code, pair_runs(before, now, partial=True).exit_code) == (3, 0)
     theirs.write_bytes(lines({"eval_id": "nothing", "score": 1}))
-    with pytest.raises(BaselinekitError, match="BK692"):
+    with pytest.raises(BaselinekitError, match="BK733"):
         load_both("ours.json", "theirs.jsonl", str(tmp_path))
     theirs.write_bytes(lines(*({"eval_id": "a", "dataset": name, "score": 1} for name in "xy")))
     assert {item.id for item in load_run("theirs.jsonl", str(tmp_path)).results} == {"x/a", "y/a"}

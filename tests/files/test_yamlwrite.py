@@ -117,7 +117,7 @@ def test_dump_yaml_layout() -> None:
     "value", [float("nan"), float("inf"), Decimal("NaN"), 10**1_001, {"a": [-float("inf")]}]
 )
 def test_dump_yaml_refuses_values_that_do_not_read_back(value: Any) -> None:
-    with pytest.raises(InvalidInput, match=r"BK114"):
+    with pytest.raises(InvalidInput, match=r"BK106"):
         dump_yaml(value)
 
 

@@ -148,7 +148,7 @@ def test_h41_value_of_refuses_a_rating_outside_the_scale(scale: RatingScale, tex
 def test_h40_rating_scale_problems(how: HumanRating, message: str) -> None:
     grader = Grader("people", "human", how)
     found = [(problem.code, problem.message) for problem in problems_of(grader, case(grader))]
-    assert found == [("BK740", message)]
+    assert found == [("BK702", message)]
 
 
 def test_h43_filled_rubric_fills_each_slot_once() -> None:

@@ -55,7 +55,7 @@ NO_VERDICT = [
 @pytest.mark.parametrize(("stdout", "what"), NO_VERDICT, ids=range(len(NO_VERDICT)))
 def test_a21_a22_program_that_prints_no_verdict_is_an_error(stdout: str | bytes, what: str) -> None:
     found = graded("x", JUDGE, clients=printing(stdout))
-    assert (found.outcome, found.score, found.code) == ("error", None, "BK654")
+    assert (found.outcome, found.score, found.code) == ("error", None, "BK354")
     assert what in found.reason
     assert len(found.reason) < 600
 
@@ -76,7 +76,7 @@ def test_a22_program_that_failed_is_an_error_with_its_last_words(
     stdout: str, exit_code: int, stderr: bytes, reason: str
 ) -> None:
     found = graded("x", JUDGE, clients=printing(stdout, exit_code, stderr))
-    assert (found.outcome, found.score, found.code) == ("error", None, "BK655")
+    assert (found.outcome, found.score, found.code) == ("error", None, "BK323")
     assert found.reason.startswith(f"the judge {reason}")
     assert found.details == ({"misses": ["no key"]} if stdout == MISSES else {})
 

@@ -183,7 +183,7 @@ def test_a30_program_without_prompt_is_an_error(
     program, _ = printing(stdout, exit_code, stderr)
     mask = {"mask": lambda text: text.replace("hunter2", "***")}
     found, questions = graded(SCRIPT, GOOD, program=program, **mask)
-    assert (found.outcome, found.score, found.code, questions) == ("error", None, "BK664", [])
+    assert (found.outcome, found.score, found.code, questions) == ("error", None, "BK323", [])
     assert message in found.reason
 
 

@@ -153,7 +153,7 @@ def test_json_schema_from_a_file_is_read_and_a_remote_one_is_never_fetched() -> 
     assert found.outcome == "passed"
     elsewhere = {"$ref": "http://127.0.0.1:9/schema.json"}
     found = graded({"id": "1"}, JsonSchema(schema=elsewhere), clients=PATIENT)
-    assert (found.outcome, found.code) == ("error", "BK703")
+    assert (found.outcome, found.code) == ("error", "BK702")
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_a50_tool_trajectory_without_a_trace_is_an_error() -> None:
     assert judged(counted, Observation("the Rhine", 1.0, tool_calls=(SEARCH,))).outcome == "passed"
     assert judged(counted, Observation("x", 1.0, tool_calls=())).score == 0
     timeless = ToolTrajectory("in_order", expected=wanted("answer", max_seconds=1))
-    assert judged(timeless, observed(ANSWER)).code == "BK672"
+    assert judged(timeless, observed(ANSWER)).code == "BK670"
     assert judged(timeless, observed(READ)).score == 0  # it was not called, however long it would have taken
 
 
@@ -171,4 +171,4 @@ def test_a50_limits_are_exact_and_unknown_usage_is_error(
     found = graded(Observation("text", 1.0, usage=usage), how)
     assert (found.outcome, why in found.reason) == (outcome, True)
     assert found.score == {"passed": 1.0, "failed": 0.0, "error": None}[outcome]
-    assert (found.code == "BK671") == (outcome == "error")
+    assert (found.code == "BK670") == (outcome == "error")

@@ -86,7 +86,7 @@ def test_a50_composite_part_that_cannot_judge_counts_by_on_error(
     unknown = replace(UNKNOWN, required=required)
     found = judged(whole(FACTS, unknown, aggregator={"on_error": on_error}))
     assert (found.outcome, found.score) == (outcome, score)
-    assert (found.code == "BK671") == (outcome == "error")
+    assert (found.code == "BK670") == (outcome == "error")
     assert found.failed_gates == (("cost",) if (on_error, required) == ("zero", True) else ())
     assert found.parts[1].outcome == "error"  # shown as what it is, however it counts
     alone = judged(whole(UNKNOWN, aggregator={"on_error": "ignore"}))

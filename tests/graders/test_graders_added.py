@@ -36,7 +36,7 @@ def judge_words(task: Task, observation: Observation, clients: GradeClients) -> 
 
 def word_problems(task: Task) -> Iterator[Problem]:
     if task.method.most is not None and task.method.most < 1:
-        yield Problem("BK706", "no output has so few words", "1 or more", at=("config", "most"))
+        yield Problem("BK702", "no output has so few words", "1 or more", at=("config", "most"))
 
 
 # The row.

@@ -139,14 +139,14 @@ def test_a51_cli_answer_is_output_file_or_stdout(setting: Setting) -> None:
     assert (observation.output, observation.usage, observation.seconds) == ("42", Usage(3), 1.5)
     observation, run = replayed(setting, cli("echo hi"), Programs("hi\n"))
     assert (observation.output, run.timeout, run.cwd) == ("hi", 120.0, setting.surroundings.folder)
-    with pytest.raises(CannotReplay, match=r"BK790.*wrote nothing into \{OUTPUT_FILE\}"):
+    with pytest.raises(CannotReplay, match=r"BK323.*wrote nothing into \{OUTPUT_FILE\}"):
         replayed(setting, cli("echo {OUTPUT_FILE}"), Programs("noise"))
 
 
 def test_a51_cli_prompt_too_long_for_command_line_needs_prompt_file(real: Setting) -> None:
     long = conversation("x" * 200_000)
     recipe = cli("cat {PROMPT}", long)
-    with pytest.raises(CannotReplay, match=r"BK793.*does not fit into a command line"):
+    with pytest.raises(CannotReplay, match=r"BK791.*does not fit into a command line"):
         replay(recipe, naming(real, recipe))
     recipe = cli("cat {PROMPT_FILE}", long)
     assert replay(recipe, naming(real, recipe)).output == "x" * 200_000
@@ -210,7 +210,7 @@ def test_a52_cli_is_retried_only_after_timeout(setting: Setting) -> None:
     with pytest.raises(CannotReplay, match="BK321"):
         replay(recipe, naming(there, recipe))
     failing = Programs("x", code=1)
-    with pytest.raises(CannotReplay, match="BK790"):
+    with pytest.raises(CannotReplay, match="BK323"):
         replayed(setting, cli("echo", retries=5), failing)
     assert len(failing.started) == 1
 
@@ -225,7 +225,7 @@ def test_a51_cli_healthcheck_runs_once_per_run(setting: Setting) -> None:
     sick = cli("echo {PROMPT}", healthcheck=Healthcheck(command="printf x"))
     failing = Programs("x", code=2)
     for _ in range(2):
-        with pytest.raises(CannotReplay, match=r"BK797.*healthcheck failed: .* exit code 2"):
+        with pytest.raises(CannotReplay, match=r"BK323.*healthcheck failed: .* exit code 2"):
             replayed(replace(setting, clients=there.clients), sick, failing)
     assert len(failing.started) == 1
 
@@ -259,7 +259,7 @@ def test_a51_cli_batch_answers_all_cases_by_id(setting: Setting) -> None:
         '{"id":"b","question":"b","messages"',
         '{"id":"c","question":"c","messages"',
     ]
-    with pytest.raises(CannotReplay, match="BK796 cli local gave no answer for c"):
+    with pytest.raises(CannotReplay, match="BK354 cli local gave no answer for c"):
         answer("c", 0)
     answer("a", 1)
     assert len(answer.__dict__["programs"].started) == 2
@@ -281,11 +281,11 @@ def test_a51_cli_batch_ambiguous_answer_is_an_error(
     setting: Setting, lines: str, words: str, others: str | None
 ) -> None:
     answer = in_batch(setting, lines)
-    with pytest.raises(CannotReplay, match="BK796") as raised:
+    with pytest.raises(CannotReplay, match="BK354") as raised:
         answer("a", 0)
     assert words in str(raised.value)
     if others is None:
-        with pytest.raises(CannotReplay, match="BK796"):
+        with pytest.raises(CannotReplay, match="BK354"):
             answer("b", 0)
     else:
         assert answer("b", 0).output == others

@@ -113,7 +113,7 @@ MISTAKES = (
 def test_answer_of_value_reports_every_mistake(answer: Json, words: str) -> None:
     with pytest.raises(CannotReplay) as raised:
         answer_of_value(answer, 1.0, "agent")
-    assert raised.value.problems[0].code == "BK792"
+    assert raised.value.problems[0].code == "BK354"
     assert raised.value.problems[0].message == f"agent gave an answer that cannot be read: {words}"
 
 

@@ -83,7 +83,7 @@ def test_check_flow_reports_all_mistakes(setting: Setting) -> None:
     assert ("BK501", (*steps, 1, "endpoint")) not in found
     assert ("BK501", ("current", "execution", "base_url")) in found
     assert ("BK501", (*steps, 1, "json", "id")) in found
-    assert ("BK312", ("current", "input", "collect", "a")) in found
+    assert ("BK108", ("current", "input", "collect", "a")) in found
     assert ("BK201", ("current", "input", "collect", "b")) in found
     assert ("BK201", (*steps, 0, "save", "x")) in found
     assert "did you mean 'login'?" in str(raised.value)

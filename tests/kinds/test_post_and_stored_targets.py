@@ -99,11 +99,11 @@ def test_a52_post_target_busy_service_is_retried(
 @pytest.mark.parametrize(
     ("answers", "retries", "requests", "code"),
     [
-        ([(503, "text/plain", "")], None, 3, "BK794"),
-        ([(503, "text/plain", "")], 0, 1, "BK794"),
-        ([(401, "text/plain", "")], 5, 1, "BK794"),
-        ([(403, "text/plain", "")], 5, 1, "BK794"),
-        ([(404, "text/plain", "")], 5, 1, "BK794"),
+        ([(503, "text/plain", "")], None, 3, "BK611"),
+        ([(503, "text/plain", "")], 0, 1, "BK611"),
+        ([(401, "text/plain", "")], 5, 1, "BK611"),
+        ([(403, "text/plain", "")], 5, 1, "BK611"),
+        ([(404, "text/plain", "")], 5, 1, "BK611"),
         (["BK301"], 1, 2, "BK301"),
         (["BK303"], 5, 1, "BK303"),
     ],

@@ -213,4 +213,4 @@ def test_check_prompt_invalid_scores_are_refused(setting: Setting, scores: Score
     write(setting, "empty.yaml", "")
     with pytest.raises(InvalidInput) as raised:
         check(prompt(PromptInput(text="x"), scores=scores), answering(setting)[0])
-    assert [problem.code for problem in raised.value.problems] == ["BK355"]
+    assert [problem.code for problem in raised.value.problems] == ["BK108"]

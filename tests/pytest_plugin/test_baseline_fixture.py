@@ -180,7 +180,7 @@ def test_baseline_of_two_values_without_names_fails(pytester: pytest.Pytester) -
     )
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E *- 1", "E *+ 2", "E *BK561*", 'E *baseline("name")'])
+    result.stdout.fnmatch_lines(["E *- 1", "E *+ 2", "E *BK560*", 'E *baseline("name")'])
     assert files(pytester) == []
 
 

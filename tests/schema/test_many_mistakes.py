@@ -44,12 +44,12 @@ def test_load_partly_with_many_problems_places_all_of_them(
 
 @pytest.mark.parametrize(("count", "lines"), [(20, 20), (21, 21), (40_000, 21)])
 def test_error_of_file_with_many_problems_shows_twenty_and_the_number(count: int, lines: int) -> None:
-    problems = [Problem("BK502", f"line {n}", "", Place("e.env", n)) for n in range(count)]
-    shown = str(InvalidInput(*problems, Problem("BK503", "another", "", Place("b")))).split("\n")
+    problems = [Problem("BK101", f"line {n}", "", Place("e.env", n)) for n in range(count)]
+    shown = str(InvalidInput(*problems, Problem("BK508", "another", "", Place("b")))).split("\n")
     assert len(shown) == lines + 1
     if count > 20:
         assert shown[-1] == (
-            f"BK502 e.env: … and {count - 20:,} more problem{'s' * (count > 21)} in this file:"
+            f"BK101 e.env: … and {count - 20:,} more problem{'s' * (count > 21)} in this file:"
             " fix the first ones, and look again"
         )
 

@@ -149,6 +149,6 @@ def test_parse_env_file_reports_all_errors_without_values() -> None:
     assert [problem.place for problem in caught.value.problems] == [
         Place("test.env", number, 1) for number in (2, 3, 4, 5, 6)
     ]
-    assert {problem.code for problem in caught.value.problems} == {"BK502"}
+    assert {problem.code for problem in caught.value.problems} == {"BK101"}
     assert "hunter2" not in str(caught.value)
     assert "${NOPE}" in str(caught.value)

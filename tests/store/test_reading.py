@@ -104,7 +104,7 @@ def test_load_reads_output_files(tmp_path: Path) -> None:
     assert locate(two.source, ("baseline", "output"), str(tmp_path)) == Place("b/b.output.txt", 1, 1)
     write(tmp_path, "b/a.output.json", '{"x": 1, "x": 2}')
     write(tmp_path, "b/b.output.txt", b"\xff")
-    with pytest.raises(InvalidInput, match=r"BK102 b/a.output.json:1:10(.|\n)*BK112 .*not UTF-8 text"):
+    with pytest.raises(InvalidInput, match=r"BK102 b/a.output.json:1:10(.|\n)*BK101 .*not UTF-8 text"):
         load(files, str(tmp_path))
 
 

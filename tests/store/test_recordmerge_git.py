@@ -105,10 +105,10 @@ def test_git_worktree_and_clone_use_the_driver(clone: Console, tmp_path: Path) -
     assert (tmp_path / "tree" / FILE).read_bytes() == yaml(NEW, 3)
     shell(clone, "git clone -q . ../second")
     printed = shell(clone, "cd ../second && baselinekit doctor")
-    assert "note: BK543 .gitattributes names a merge driver that this clone does not have" in printed
+    assert "note: BK542 .gitattributes names a merge driver that this clone does not have" in printed
     shell(clone, "cd ../second && baselinekit init --git")
-    assert "BK543" not in shell(clone, "cd ../second && baselinekit doctor")
-    assert "BK543" not in shell(
+    assert "BK542" not in shell(clone, "cd ../second && baselinekit doctor")
+    assert "BK542" not in shell(
         clone, "git config --remove-section merge.baselinekit; CI=true baselinekit doctor"
     )
 

@@ -50,18 +50,18 @@ REPORTS = [
     "out/x.md",
 ]
 WRONG = [
-    ("a: 1", "BK730 plan.yaml:1:1: no gate here"),
-    ("phase: {name: x, steps: [{type: test}]}", "BK730 plan.yaml:1:.*no step of type eval"),
+    ("a: 1", "BK710 plan.yaml:1:1: no gate here"),
+    ("phase: {name: x, steps: [{type: test}]}", "BK710 plan.yaml:1:.*no step of type eval"),
     (STEP % ", required_pass_rate: 90", "a number from 0 to 1"),
     (STEP % ", required_pass_rate: 1, metrics: [f1]", "'f1'"),
-    ("eval_trigger: {suite: s.yaml}", "BK731 plan.yaml:1:.*lets everything through"),
+    ("eval_trigger: {suite: s.yaml}", "BK723 plan.yaml:1:.*lets everything through"),
     (f"eval_trigger: {{suite: no.yaml, {LEAST}}}", "BK716 plan.yaml:1:23: there is no suite 'no.yaml'"),
     ("eval_trigger: {suite: s.yaml, thresholds: {pas@1: 1}}", "BK723 .*no metric is called 'pas@1'"),
     (f"eval_trigger: {{suite: s.yaml, {LEAST}, allow_regressions: [high]}}", "one of medium, low, found"),
     (f"eval_trigger: {{suite: s.yaml, {LEAST}}}\nname: x", "BK103 plan.yaml:2:1: unknown key 'name' beside"),
     (f"eval_trigger: {{suite: ../s.yaml, {LEAST}}}", "BK404|BK716"),
     *(
-        (f"eval_trigger: {{suite: s.yaml, {LEAST}, on_failure: {{report_path: '{path}'}}}}", "BK404|BK730")
+        (f"eval_trigger: {{suite: s.yaml, {LEAST}, on_failure: {{report_path: '{path}'}}}}", "BK404|BK710")
         for path in REPORTS
     ),
 ]

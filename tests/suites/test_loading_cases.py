@@ -321,4 +321,4 @@ def test_load_cases_with_a_wrong_conversation_reports_every_mistake(tmp_path: Pa
     places = [
         f"{found.code} {str(found.place).removeprefix('evals/c.yaml:')}" for found in caught.value.problems
     ]
-    assert places == ["BK105 2:42", "BK782 2:79", "BK105 3:19", "BK105 4:20", "BK105 5:10"]
+    assert places == ["BK105 2:42", "BK111 2:79", "BK105 3:19", "BK105 4:20", "BK105 5:10"]

@@ -313,14 +313,14 @@ def test_a8_named_targets_file_takes_variables_from_the_environment(tmp_path: Pa
     assert project.models["judge_llm"] == Model(openai="m", key="MY_API_KEY")
     assert project.redactor.mask("it is sk-0123456789abcdef") == "it is ***"
     broken = write_project(tmp_path, files, targets="t.yaml", environ=ENVIRON, target="broken")
-    assert "BK799 t.yaml:4:44: the variable NOWHERE is not set: declare it under" in problems(broken)
+    assert "BK798 t.yaml:4:44: the variable NOWHERE is not set: declare it under" in problems(broken)
 
 
 def test_a8_found_targets_file_takes_declared_variables_only(tmp_path: Path) -> None:
     files = {TARGETS: KEYED, "evals/a.yaml": evals()}
     project = write_project(tmp_path, files, environ=ENVIRON)
     found = problems(project)
-    assert "BK799 .agentv/targets.yaml:2:70: the variable ANSWER is not set: declare it under" in found
+    assert "BK798 .agentv/targets.yaml:2:70: the variable ANSWER is not set: declare it under" in found
     assert (project.scope.values, project.models, project.executions) == ({}, {}, {})
     declared = files | {"baselinekit.yaml": "variables: {ANSWER: {from_env: ANSWER}}\n"}
     execution: Any = target_and_judge(write_project(tmp_path, declared, environ=ENVIRON))[0]

@@ -25,7 +25,7 @@ def run(question: post.Question, argv: list[str], stdin: bytes | None = None) ->
     """Run the program, by default with the question as one text on its standard input."""
     if question.ask.tools:
         hint = "ask one of the form `openai` or `anthropic`"
-        raise cannot_replay("BK616", f"{question.name} is a program, which cannot be given tools", hint)
+        raise cannot_replay("BK617", f"{question.name} is a program, which cannot be given tools", hint)
     stdin = post.as_prompt(question.ask.messages).encode("utf-8", "replace") if stdin is None else stdin
     env, world = children.child_environment(question.model.env), question.world
     return world.execute(ProcessSpec(tuple(argv), stdin, env, world.root, question.seconds, mask=world.mask))
@@ -33,7 +33,7 @@ def run(question: post.Question, argv: list[str], stdin: bytes | None = None) ->
 
 def succeed(question: post.Question, finished: ProcessResult) -> None:
     hint = "run its command by hand, with a prompt on its standard input"
-    children.require_success(finished, question.name, "BK615", question.world.mask, hint)
+    children.require_success(finished, question.name, "BK323", question.world.mask, hint)
 
 
 def text_of(question: post.Question, raw: bytes) -> str:
@@ -117,7 +117,7 @@ def _claude(question: post.Question, finished: ProcessResult) -> post.Reply:
     is_object = isinstance(output, dict)
     if is_object and output.get("is_error"):  # it may also have an exit code then, which says less
         reason = output.get("result") or output.get("subtype") or "an error"
-        raise cannot_replay("BK615", f"{question.name} failed: {post.on_one_line(str(reason))}")
+        raise cannot_replay("BK323", f"{question.name} failed: {post.on_one_line(str(reason))}")
     succeed(question, finished)
     if not is_object or not isinstance(output.get("result"), str):
         hint = "is its command `claude -p --output-format json`?"
@@ -138,7 +138,7 @@ def ask_python(question: post.Question) -> post.Reply:
     argv = children.callable_argv(question.model.python or "", question.world.root)
     question_json = {"input": post.as_prompt(question.ask.messages), "parameters": question.model.settings}
     finished = run(question, argv, to_bytes(question_json))
-    result = children.returned_by(finished, question.name, "BK615", question.world.mask)
+    result = children.returned_by(finished, question.name, "BK323", question.world.mask)
     if isinstance(result, str):
         return post.Reply(Answer(result, None, seconds=finished.seconds))
     if is_answer(result):
@@ -182,7 +182,7 @@ def ask_llm(question: post.Question) -> post.Reply:
 def check_llm(model: Model, world: post.World) -> Iterator[Problem]:
     if find_spec("llm") is None:
         hint = "pip install 'baselinekit[llm]'"
-        yield Problem("BK604", "the package 'llm' is not installed", hint)
+        yield Problem("BK602", "the package 'llm' is not installed", hint)
 
 
 LLM = post.Form(ask_llm, frozenset(("env", "settings", "temperature", "max_tokens")), check=check_llm)

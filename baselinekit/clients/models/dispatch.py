@@ -63,12 +63,12 @@ def form_of(name: str, model: Model) -> post.Form:
             form = point.load()
         except Exception as error:  # a third-party package
             message = f"the form {form_name!r} cannot be loaded: {type(error).__name__}: {error}"
-            raise InvalidInput(Problem("BK604", message, "correct that package", at=at)) from None
+            raise InvalidInput(Problem("BK602", message, "correct that package", at=at)) from None
     if isinstance(form, post.Form):
         return form
     message = f"no installed package provides the form {form_name!r} of the model {name!r}"
     hint = f"install the one with an entry point of {GROUP} that names such a Form"
-    raise InvalidInput(Problem("BK604", message, hint, at=at))
+    raise InvalidInput(Problem("BK602", message, hint, at=at))
 
 
 def with_model_settings(ask: ModelQuestion, model: Model) -> ModelQuestion:

@@ -58,7 +58,7 @@ class _Module(Struct, forbid_unknown_fields=False):
 
 def unusable_model(folder: str, reason: str) -> InvalidInput:
     hint = f"name a folder with the files of a sentence model like all-MiniLM-L6-v2: {', '.join(FILES)}"
-    return InvalidInput(Problem("BK651", f"the model in {folder} cannot be used: {reason}", hint))
+    return InvalidInput(Problem("BK650", f"the model in {folder} cannot be used: {reason}", hint))
 
 
 def most_tokens(folder: str) -> int | None:
@@ -318,4 +318,4 @@ def _not_available(reason: str) -> InvalidInput:
 
 def _too_long(reason: str) -> CannotReplay:
     hint = "compare its parts by rules of their own, or by `method: words` or `judge`"
-    return CannotReplay(Problem("BK652", f"a text is too long for `method: embedding`: {reason}", hint))
+    return CannotReplay(Problem("BK650", f"a text is too long for `method: embedding`: {reason}", hint))

@@ -304,7 +304,7 @@ def check_wire(model: recipes.Model, world: World, path: str, default: str) -> I
     """The problems of an entry that is asked over HTTP. Refused where its host is not allowed."""
     if model.base_url is None and model.key is None and not model.headers:
         hint = "`key:` names the variable that holds it; `base_url:` sets another address"
-        yield Problem("BK603", f"{urlsplit(default).hostname} requires a key", hint, at=("key",))
+        yield Problem("BK602", f"{urlsplit(default).hostname} requires a key", hint, at=("key",))
     if not origins_in([model.base_url or default]):
         hint = "such as http://127.0.0.1:11434, without user and password"
         yield Problem("BK602", "`base_url` does not say unambiguously where it leads", hint, at=("base_url",))
@@ -322,7 +322,7 @@ def check_wire(model: recipes.Model, world: World, path: str, default: str) -> I
         else:
             if not (key.isascii() and key.isprintable()) or not key or key != key.strip():
                 message = f"the variable {model.key!r} holds no key of printable ASCII characters"
-                yield Problem("BK603", message, "correct its value", at=("key",))
+                yield Problem("BK602", message, "correct its value", at=("key",))
 
 
 def tools_of(question: Question, schema_key: str) -> list[Json]:

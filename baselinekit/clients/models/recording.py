@@ -182,7 +182,7 @@ class Recording:
                 return None
             reason = f": {error.problems[0]}" if isinstance(error, BaselinekitError) else ""
             message = f"the answer of the model {model!r} kept in {self._shelf.name} cannot be used{reason}"
-            raise CannotReplay(Problem("BK631", message, "record it again: --record-calls")) from None
+            raise CannotReplay(Problem("BK630", message, "record it again: --record-calls")) from None
 
     def _missing_answer(self, model: str) -> Problem:
         place = self._shelf.name

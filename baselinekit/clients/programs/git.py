@@ -88,7 +88,7 @@ class Git(Struct):
             if self.run("rev-parse", "--is-shallow-repository").stdout.strip() == b"true":
                 deepen = "git fetch --unshallow, or fetch-depth: 0 in CI"
                 hint = f"this clone is shallow: fetch it first ({deepen})"
-            raise InvalidInput(Problem("BK541", f"{option} {rev}: git knows no such commit", hint))
+            raise InvalidInput(Problem("BK542", f"{option} {rev}: git knows no such commit", hint))
         return commit
 
     def fork(self, commit: str) -> str | None:
@@ -159,7 +159,7 @@ class Git(Struct):
         stderr = finished.stderr.decode("utf-8", "replace").strip()
         if "not a git repository" in stderr:
             message = f"{self.folder} is not in a git repository"
-            return Problem("BK540", message, "git init, or work in a clone")
+            return Problem("BK542", message, "git init, or work in a clone")
         if "dubious ownership" in stderr:
             folder = shlex.quote(os.path.realpath(self.folder))
             message = f"git refuses {self.folder}: dubious ownership, as another user owns the folder"

@@ -165,7 +165,7 @@ class GitFiles:
                     message = f"the cache of git files {self._cache} cannot be used"
                     hint = "set BASELINEKIT_GIT_CACHE to a folder that can be written"
                     reason = (error.strerror or str(error)).lower()
-                    raise cannot_replay("BK687", f"{message}: {reason}", hint) from None
+                    raise cannot_replay("BK681", f"{message}: {reason}", hint) from None
             return self._files[url]
 
     def _find(self, address: GitAddress) -> FetchedFile:
@@ -181,17 +181,17 @@ class GitFiles:
                     return file
                 not_found = not_found or f"there is no file {path!r} in {address.clone_url} at {name!r}"
         if not_found:
-            raise InvalidInput(Problem("BK684", not_found, "correct the path or the branch, case included"))
+            raise InvalidInput(Problem("BK680", not_found, "correct the path or the branch, case included"))
         raise self._unknown(address)
 
     def _unknown(self, address: GitAddress) -> BaselinekitError:
         if self._offline:
             message = f"{address.url} was never fetched, and offline nobody is asked"
-            return cannot_replay("BK682", message, "run it once online, with the same cache")
+            return cannot_replay("BK681", message, "run it once online, with the same cache")
         known_names = self._refs.get(address.clone_url, {})
         hint = suggest(address.words[0], known_names) or "name a branch, a tag or a whole commit that it has"
         message = f"{address.clone_url} has no branch, tag or commit {address.words[0]!r}"
-        return InvalidInput(Problem("BK683", message, hint))
+        return InvalidInput(Problem("BK680", message, hint))
 
     def _commit(self, address: GitAddress, name: str) -> str | None:
         """The commit of a name; offline, its commit when it was last asked."""
@@ -254,17 +254,17 @@ class GitFiles:
         mode, _, id, size = listed.stdout.partition(b"\t")[0].decode("ascii", "replace").split()
         if mode not in _FILE_MODES:
             message = f"{path!r} is a link, a folder or a submodule in {address.clone_url}, and no file"
-            raise InvalidInput(Problem("BK685", message, "name the file itself"))
+            raise InvalidInput(Problem("BK680", message, "name the file itself"))
         if int(size) > self._limits.file:
             bytes_of_it = f"{int(size):,} bytes: the limit is {self._limits.file:,}"
             message = f"{path!r} of {address.clone_url} has {bytes_of_it}"
-            raise InvalidInput(Problem("BK686", message, "cut it down"))
+            raise InvalidInput(Problem("BK680", message, "cut it down"))
         content = self._run(address, ["cat-file", "blob", id], repository)
         if content.exit_code or len(content.stdout) != int(size):
             raise self._damaged(repository)
         if content.stdout.startswith(b"version https://git-lfs.github.com/spec/"):
             message = f"{path!r} of {address.clone_url} is kept in Git LFS, which is not asked"
-            raise InvalidInput(Problem("BK685", message, "copy the file into the project"))
+            raise InvalidInput(Problem("BK680", message, "copy the file into the project"))
         cached = os.path.join(self._cache, "files", id, os.path.basename(path))
         self._write(cached, content.stdout)
         return FetchedFile(address.url, cached, content.stdout, commit)
@@ -328,4 +328,4 @@ class GitFiles:
 
     def _too_large(self, address: GitAddress) -> InvalidInput:
         message = f"{address.clone_url} is larger than {self._limits.repository:,} bytes"
-        return InvalidInput(Problem("BK686", message, "copy the file into the project"))
+        return InvalidInput(Problem("BK680", message, "copy the file into the project"))

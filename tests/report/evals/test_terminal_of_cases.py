@@ -24,10 +24,10 @@ def failed(*attempts: Attempt, **facts: Any) -> Result:
 
 
 def test_format_failure_lists_every_attempt_with_its_reason() -> None:
-    error = Attempt(1, "error", None, (), "the judge answered in no form", "BK703")
+    error = Attempt(1, "error", None, (), "the judge answered in no form", "BK702")
     attempts = (error, Attempt(2, "passed", 1.0), Attempt(3, "failed", 0.0, (), "too long", again=2))
     assert format_failure(failed(*attempts, reason="too long"), PLAIN).splitlines()[-3:] == [
-        "  attempt 1  error          BK703 the judge answered in no form",
+        "  attempt 1  error          BK702 the judge answered in no form",
         "  attempt 2  passed  1.000",
         "  attempt 3  failed  0.000  too long replayed 2 more times",
     ]
