@@ -5,7 +5,7 @@ BaselinekitError
 ├── CannotReplay       exit 3   the target could not be asked, or its answer cannot be judged
 │   ├── OutOfBudget    exit 3   not asked at all: a limit of the run was reached
 │   └── NeverSent      exit 3   not asked at all: the run was interrupted before the request went out
-├── NotRecorded        exit 3   the verdict stands, but it could not be written down
+├── NotRecorded        exit 3   the verdict holds, but it could not be written down
 ├── Refused            exit 4   only the operator or the configuration may allow it
 └── NothingSelected    exit 5   no baseline matched: a run that compares nothing is not a pass
 
@@ -149,7 +149,7 @@ class NeverSent(CannotReplay):
 
 
 class NotRecorded(BaselinekitError):
-    """The verdict stands, but it could not be written down."""
+    """The verdict holds, but it could not be written down."""
 
     exit_code = 3
 

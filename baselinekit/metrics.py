@@ -13,7 +13,7 @@ _STEPS = 60
 
 
 def chance_of_at_most(passes: int, replays: int, rate: float) -> float:
-    """The probability of at most so many passes if a replay passes at this rate: the exact binomial tail."""
+    """The probability of at most these passes if a replay passes at this rate: the exact binomial tail."""
     return 1.0 if passes >= replays else beta_share(replays - passes, passes + 1, 1 - rate)
 
 
@@ -80,7 +80,7 @@ _Z = 1.959963984540054
 
 
 def wilson(share: float, count: float) -> tuple[float, float]:
-    """The 95 % confidence interval of a share of so many cases (Wilson's score interval)."""
+    """The 95 % confidence interval of a share of a number of cases (Wilson's score interval)."""
     if not count:
         return 0.0, 1.0
     middle = share + _Z * _Z / (2 * count)
@@ -140,7 +140,7 @@ def mcnemar_exact(lost: int, won: int) -> float:
 
 def fisher_exact(passed: int, attempts: int, passed_now: int, attempts_now: int) -> float:
     """The two-sided p-value of two such pass rates if there is really only one (Fisher): the sum of all
-    C(n, i) C(m, s-i) / C(n+m, s) that are no greater than that of the observed counts."""
+    C(n, i) C(m, s-i) / C(n+m, s) that are not greater than the share of the observed counts."""
     successes = passed + passed_now
 
     def ways(count: int) -> int:

@@ -27,7 +27,7 @@ Schema = dict[str, Any]
 
 class Tagged(ABC):
     """The type of a value whose own keys say which class it has, as a `current:` with its kind: `forms()` are
-    all classes, `form(raw)` is that of a value, and `explain(raw, at)` is the problem of a value of none."""
+    all classes, `form(raw)` is the value's, and `explain(raw, at)` is the problem of a value of none."""
 
     @classmethod
     def __subclasshook__(cls, other: type) -> bool:
@@ -94,7 +94,7 @@ def _mistakes(kind: Any, value: Json, at: Path) -> Iterator[Callable[[], Problem
 
 
 def _members(kind: Any) -> tuple[Any, ...]:
-    """Return the types of which a value has one."""
+    """Return the types that a value may have."""
     while get_origin(kind) is Annotated and not _words_of(kind):
         kind = get_args(kind)[0]
     if get_origin(kind) not in (Union, UnionType):
@@ -118,7 +118,7 @@ def _class_of(member: Any) -> Any:
 
 
 def _inside(member: Any, value: Json, at: Path) -> Iterator[Callable[[], Problem]] | None:
-    """Return the mistakes inside a value whose shape is that of the type; None where it is not."""
+    """Return the mistakes inside a value with the shape of the type; None where it is not."""
     what, arguments = _class_of(member), get_args(member)
     if what is Tagged:
         form = member.form(value)
@@ -167,7 +167,7 @@ def _mismatch(members: Sequence[Any], value: Json, at: Path) -> Problem:
 
 
 def describe_value(value: Json, name: str | int = "") -> str:
-    """Describe a value for a message. A value whose name says that it is a secret is not shown."""
+    """Describe a value for a message. A value with the name of a secret is not shown."""
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list" if value else "an empty list"
     if value is None:
@@ -223,7 +223,7 @@ def place_problems(
 
 
 def position(node: MarkedNode, at_key: bool = False) -> int:
-    """Return the index to point to: that of the value, or of the key if the value is on the lines below."""
+    """Return the index to point to: the value's, or the key's if the value is on the lines below."""
     is_block = node.kind in (MAPPING, SEQUENCE) and node.style != "flow"
     return node.key if node.key >= 0 and (at_key or is_block) else node.start
 

@@ -71,7 +71,7 @@ def read_rows(data: bytes, file: str) -> Report:
             elif row is not None:
                 result = row.as_result(file)
                 if results.setdefault(result.id, result) is not result:
-                    hint = "one file for each target: an id stands for one result"
+                    hint = "one file for each target: an id has one result"
                     row_problems = [Problem("BK130", f"a second row for {result.id!r}", hint, at=())]
                 times += [str(row.timestamp)] if row.timestamp is not None else []
             row_at = (*at, row_number) if is_list else at

@@ -59,7 +59,7 @@ def _what_keeps_from_writing(case: Case, wish: WriteRequest) -> Loss | None:
     elif kind_of(case.recipe).input_of_messages((TraceMessage("user", ""),)) is None:
         reason = f"it asks by `type: {case.recipe.execution.type}`, which takes no messages"
     elif variables:
-        reason = f"the variable {{{{{variables[0]}}}}} of the project stands for itself there"
+        reason = f"the variable {{{{{variables[0]}}}}} of the project is literal text there"
     elif not case.wanted.outcome:
         reason, hint = "it has no expected outcome", "add `expected_outcome:`, what a good answer does"
     elif not any(map(_format_evaluator, case.graders)):

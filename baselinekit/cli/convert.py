@@ -206,7 +206,7 @@ def _draft(path: str, options: ConvertOptions, project: Project) -> DraftEvals |
             _ = source.value  # raises if it cannot be read
     if options.to is None:
         hint = f"if it is of this project, name the form to write: baselinekit convert {path} --to eva"
-        raise InvalidInput(Problem("BK776", f"{path} is no file of promptfoo and no evals.json", hint))
+        raise InvalidInput(Problem("BK776", f"{path} is neither a file of promptfoo nor an evals.json", hint))
     return None
 
 

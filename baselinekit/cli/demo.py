@@ -148,7 +148,7 @@ def run_demo(style: Style, service: Service, folder: str) -> None:
         show(["compare"], "--color", screen.chosen_color())
         step(
             "4. Both are upgraded: a field is renamed, a number becomes a string, prices change a little,",
-            "   and the newer model says more. Its note is worded differently, which is allowed.",
+            "   and the newer model writes more. Its note is worded differently, which is allowed.",
         )
         service.upgrade()
         show(["compare"], "--color", screen.chosen_color())

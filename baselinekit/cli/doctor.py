@@ -300,7 +300,7 @@ def print_probes(probes: Sequence[Probed], judges: Sequence[str], mask: Mask) ->
         heads = ("", "probe", "wanted", "got", "reason")
         screen.show(delivery.format_blocks([table(heads, rows)], screen.style_of(verbose=True)))
         if right < len(results):
-            screen.say(f"  do not trust what {judge} says: use a stronger model")
+            screen.say(f"  do not trust {judge}: use a stronger model")
 
 
 # `baselinekit calibrate`.

@@ -39,7 +39,7 @@ def read_files(options: DraftOptions, settings: CaptureOptions) -> Batch:
         raise misuse(message, "capture them by two commands")
     if prompts:
         return read_cases(options, settings, project)
-    refuse_without_effect("a file that is no prompt folder", "cases")
+    refuse_without_effect("a file outside of prompt folders", "cases")
     texts = {path: text for path in options.paths if (text := _text(path)) is not None}
     readers = {path: reader for path, text in texts.items() if (reader := reader_of(path, text)) is not None}
     paths = [path for path in options.paths if path not in readers]

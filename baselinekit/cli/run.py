@@ -300,7 +300,7 @@ _HINT = "baselinekit gate results.json --preset staging, or --phase plan.yaml"
 def gate(options: GateOptions) -> int:
     for path in options.printing.outputs:
         if os.path.splitext(path)[1].lower() not in _FORMS:
-            message = f"the ending of {path!r} is not that of a report"
+            message = f"the ending of {path!r} is not of a report"
             raise InvalidInput(Problem("BK508", message, "x.md or x.json"))
         check_place(path)
     project = cli.project_of(options.project, options.recording.offline is not None)

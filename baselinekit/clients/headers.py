@@ -25,7 +25,7 @@ def header_fault(name: str, value: str) -> tuple[str, str] | None:
 
 
 def merged(*given: Mapping[str, Json]) -> dict[str, tuple[str, str]]:
-    """Merge headers, of which a later one replaces an earlier one of its name. By lower-case name: the name
+    """Merge headers: a later one replaces an earlier one of its name. By lower-case name: the name
     as written, and the value."""
     pairs = (pair for headers in given for pair in headers.items())
     return {name.lower(): (name, as_text(value).strip(" \t")) for name, value in pairs}

@@ -115,7 +115,7 @@ class _Network:
         """Wake up every thread that waits on a socket."""
         self.cancelled.set()
         for sock in list(self.sockets):
-            with suppress(OSError):  # the plain shutdown: that of an SSLSocket would first end the TLS
+            with suppress(OSError):  # the plain shutdown: an SSLSocket's would first end the TLS
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
@@ -158,7 +158,7 @@ class _Backend(httpcore.NetworkBackend):
 
 
 class _Stream(httpcore.NetworkStream):
-    """A connection. `address`: that of the server; None for a proxy, where each request was judged already.
+    """A connection. `address`: the server's; None for a proxy, where each request was judged already.
 
     The last byte of what arrives is held back until it is asked for. What is still held when an answer is
     complete is a surplus: it would be taken for the answer to the next request."""
@@ -533,7 +533,7 @@ def _read_body(request: Request, response: httpcore.Response) -> bytes:
     # An answer that gives its length in two ways is read by its chunks; a reader that goes by the other
     # length could see two answers.
     if is_whole and announced is not None and len(body) != announced:
-        message = f"{len(body):,} bytes came, and the answer's Content-Length says {announced:,}"
+        message = f"{len(body):,} bytes came, and the answer's Content-Length is {announced:,}"
         raise cannot_replay("BK304", message, _HEAD_HINT)
     decoded = bytes(body) if coding in ("", "identity") else _decoded(bytes(body), coding, request.max_body)
     is_http2 = response.extensions["http_version"] == b"HTTP/2"
@@ -572,5 +572,5 @@ def _decoded(raw: bytes, coding: str, limit: int) -> bytes:
                 raise cannot_replay("BK304", f"the answer's {coding} data ends in the middle", "ask again")
             raw = decompressor.unused_data
     except zlib.error as error:
-        raise cannot_replay("BK307", f"the answer says that it is {coding}, but is not: {error}") from None
+        raise cannot_replay("BK307", f"the answer claims to be {coding}, and is not: {error}") from None
     raise cannot_replay("BK307", f"the answer's {coding} data has more than {_MOST_MEMBERS} members")

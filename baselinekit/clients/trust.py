@@ -145,7 +145,7 @@ class Trust(Struct):
     """`allow_hosts`: None = any. `named_origins`: those that the operator or the configuration named for this
     run, by a variable, a base_url or a host; secrets may be sent only there. `configured_origins`: all that
     appear anywhere in the configuration, including other environments. `ci`: whether a CI system runs
-    this. `config_from`: the commit whose configuration counts, if not that of the checkout."""
+    this. `config_from`: the commit whose configuration counts, if not the checkout's."""
 
     allow_hosts: tuple[str, ...] | None = None
     named_origins: frozenset[str] = frozenset()
@@ -348,7 +348,7 @@ def host_matches(url_origin: str, allowed: str) -> bool:
 
 def unrestricted_programs(commands: Mapping[str, Sequence[str]]) -> list[str]:
     """The named programs with which a data file can run anything, by further arguments or by files that they
-    read. The lists are not complete: nobody knows every program."""
+    read. The lists are not complete: no one knows every program."""
     names = []
     for name, argv in commands.items():
         program = name_of_program(argv[0]) if argv else ""

@@ -20,7 +20,7 @@ FAMILIES = {
 
 
 class Code(NamedTuple):
-    """`title` names the error in a few words; `text` says why it is one and what to do, with an example."""
+    """`title` names the error in a few words; `text` explains why it is one and what to do, with an example."""
 
     title: str
     text: str

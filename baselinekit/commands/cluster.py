@@ -69,7 +69,7 @@ class _Unpickler(pickle.Unpickler):
 
 class Sealed:
     """A value on its way through a scheduler: its content does not appear in logs or on web pages. It is
-    compressed, so that no text of it is readable in the memory of the scheduler. `moved`: what stands for a
+    compressed, so that no text of it is readable in the memory of the scheduler. `moved`: what replaces a
     text there, which the reader may change again (None: the text itself)."""
 
     def __init__(self, value: object, moved: Callable[[str], str | None] = lambda text: None):

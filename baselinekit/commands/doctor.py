@@ -179,7 +179,7 @@ def describe_baseline(project: Project, baseline: Baseline, clients: Clients) ->
         if isinstance(text, str) and has_marker(text):
             folded.setdefault((render(of_any_row(path)), text), []).append(path)
     for (where, text), paths in folded.items():
-        yield f"  stands    {where}: {text}" + (f"   ({len(paths)} times)" if len(paths) > 1 else "")
+        yield f"  in        {where}: {text}" + (f"   ({len(paths)} times)" if len(paths) > 1 else "")
         if evidence := next(filter(None, (evidence_for(path, stored.learnt) for path in paths)), None):
             yield f"            learnt of {evidence}"
 
@@ -225,7 +225,7 @@ def find_orphans(project: Project, clients: Clients, parts: Sequence[Part] = ())
     baselines = load(project, ())
     with suppress(BaselinekitError):  # no git, or no repository
         if Git(clients.execute, project.root).left_out():
-            message = "what this sparse checkout leaves out is no orphan, and cannot be told from one"
+            message = "what this sparse checkout leaves out is not an orphan, and looks like one"
             return Orphans((), (f"{message}: git sparse-checkout disable",))
     orphans = [
         *missing_sources(project, baselines, clients),

@@ -193,7 +193,7 @@ class NewAnswer(Struct):
 
 class ChunkDone(Struct, Generic[Judged]):
     """What a worker hands back: what it made of each item (None: it was not begun), the environment in which
-    it worked, what it spent for models, their answers, and texts that look random but are no secrets."""
+    it worked, what it spent for models, their answers, and texts that look random but are not secrets."""
 
     judged: tuple[Judged | None, ...]
     seen: dict[str, Json] = field(default_factory=dict)

@@ -47,7 +47,7 @@ def load_parts(paths: Sequence[str], cwd: str) -> list[Part]:
 MAY_DIFFER = ("target", "configuration", "version")
 """What may differ between shards if the operator allows it. The report mentions it then."""
 _HASHED = ("configuration", "content of the baselines")
-"""Fields of which a result file has only a hash, which means nothing to a reader."""
+"""Fields that a result file has only the hash of, which means nothing to a reader."""
 
 
 def merge(parts: Sequence[Part], different: Collection[str] = ()) -> model.Report:

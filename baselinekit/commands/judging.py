@@ -290,7 +290,7 @@ class Checker:
             return self._read_again(entry.source.file).get(entry.id)
 
     def judge(self, entry: model.Entry) -> JudgedBaseline:
-        """Replay and compare a baseline as often as the policy says. What prevents that, expected or not, is
+        """Replay and compare a baseline as often as the policy wants. What prevents that, expected or not, is
         the error of this baseline, and the others are still judged."""
         try:
             if (prepared := self._ready.pop(key_of(entry), None)) is None:

@@ -14,7 +14,7 @@ from baselinekit.structs import MutableStruct, field, replace
 
 
 class Trace(MutableStruct):
-    """What is known about an attempt even if it fails. `redactor`: knows its inputs, some of which may be
+    """What is known about an attempt even if it fails. `redactor`: knows its inputs; some may be
     secrets by their names; `environment`: what the answer reported about where it comes from."""
 
     redactor: Redactor

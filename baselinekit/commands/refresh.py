@@ -123,7 +123,9 @@ def answers_in_results(
             continue
         known = baseline.baseline if baseline is not None else None
         if baseline is None or known is None or known.variants or result.resolved is ABSENT:
-            message = f"{result.id} is no baseline with one stored output here, or its new one is over 1 MB"
+            message = (
+                f"{result.id} is not a baseline with one stored output here, or its new one is over 1 MB"
+            )
             hint = "compare it here: baselinekit compare"
             yield model.RefreshRefusal(result.id, name, Problem("BK535", message, hint))
             continue
@@ -766,7 +768,7 @@ def _sound(baseline: Baseline, replays: Replays) -> Sequence[Observation]:
 
 
 def _lesson_renewal(baseline: Baseline, lesson: Lesson, answers: int, redactor: Redactor) -> Renewal:
-    """Return what a lesson from so many answers writes."""
+    """Return what a lesson from this number of answers writes."""
     stored, values = baseline.baseline, dict[Path, Json]()
     assert stored is not None
     if lesson.baseline.comparison.arrays != baseline.comparison.arrays:

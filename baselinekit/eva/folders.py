@@ -365,7 +365,7 @@ def examine(root: str, folders: Sequence[str]) -> tuple[list[Problem], FolderSha
             problems += too_long
             warnings += long
         if folder.eval_file is None:
-            message = f"{path or 'the folder'} has no eval file: nothing says what is a right answer"
+            message = f"{path or 'the folder'} has no eval file: it is not stated what is a right answer"
             warnings.append(
                 Problem("BK758", message, "write eval.yml with `cases:`", Place(folder.meta_file))
             )
@@ -451,7 +451,7 @@ def _declaration_path(inputs: Json, name: str) -> tuple[str | int, ...]:
 def _meta_warnings(folder: PromptFolder) -> Iterator[Problem]:
     description = folder.meta.description
     if not description:
-        message = "without a description, its summary says when the prompt is used"
+        message = "without a description, its summary decides when the prompt is used"
         yield Problem("BK758", message, "add `description:`", at=())
     elif _USE_WHEN not in " ".join(description.casefold().split()):
         message = "the description does not say when the prompt is used"

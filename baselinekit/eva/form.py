@@ -228,7 +228,7 @@ def _check_required(stated: dict[str, Json], at: Path, reading: _Reading) -> Non
         reading.add(at, "BK750", "neither `inputs` nor `inputs_from` is given", hint)
     if not {"assert", "rubric"} & stated.keys():
         hint = "add `assert:` or `rubric:`"
-        reading.add(at, "BK750", "neither `assert` nor `rubric` says what is right", hint)
+        reading.add(at, "BK750", "neither `assert` nor `rubric` states what is right", hint)
     if "judge" in stated and "rubric" not in stated:
         message = "`judge` without `rubric` is never asked"
         reading.add((*at, "judge"), "BK750", message, "add `rubric:`, or remove `judge:`")

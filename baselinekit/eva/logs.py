@@ -194,7 +194,7 @@ def read_rows(root: str, folder: str, kind: type[Row]) -> Log[Row]:
     for number, line in enumerate(project.read(root, file, project.MAX_OUTPUT_BYTES).split(b"\n"), 1):
         if not line.strip():
             continue
-        row, reason = None, "it is no JSON, or not all of it"
+        row, reason = None, "it is not JSON, or not all of it"
         with suppress(jsontext.NotJson, UnicodeDecodeError):
             row, reason = _row(kind, jsontext.decode(line.decode("utf-8")))
         rows.append(row)
@@ -207,7 +207,7 @@ def read_rows(root: str, folder: str, kind: type[Row]) -> Log[Row]:
 def _row(kind: type[Row], value: Json) -> tuple[Row | None, str]:
     """Return the row, or what is wrong with it. Another tool may add keys, and leave out the time."""
     if not isinstance(value, dict):
-        return None, "it is no mapping"
+        return None, "it is not a mapping"
     known = {key: value[key] for key in kind.__struct_fields__ if value.get(key) is not None}
     row, problems = read_as(kind, {"ts": "", **known})
     return row, "; ".join(f"{render(one.at or ())}: {one.message}" for one in problems)

@@ -93,12 +93,12 @@ def _can_be_written(case: Case, wish: WriteRequest, lost: list[Loss]) -> bool:
     elif question.text is None:
         reason = f"a prompt folder asks with one text, and these are {len(question.messages)} messages"
     elif question.variables:
-        reason = f"the variable {{{{{question.variables[0]}}}}} of the project stands for itself in an input"
+        reason = f"the variable {{{{{question.variables[0]}}}}} of the project is literal text in an input"
     if not reason:
         parts = [part for grader in case.graders for part in equivalent(grader, case)]
         writable = [part for part in parts if isinstance(part.method, ScoreLine) or check_of(part)]
         judges = [part for part in writable if isinstance(part.method, ScoreLine)]
-        reason = "" if writable else "none of its graders can be said there"
+        reason = "" if writable else "none of its graders can be written there"
         reason = "a case has one rubric, and this has several" if len(judges) > 1 else reason
     if reason:
         lost.append(Loss(reason, case=case))

@@ -704,7 +704,7 @@ def _apply_before(prepared: Prepared, setting: Setting, trace: Trace) -> tuple[R
     printed = run_before(before, case, inputs, setting, trace)
     trace.redactor = trace.redactor.knowing(printed)
     for name in printed.keys() - prepared.names:
-        trace.notes.append(f"{before.file} printed {name}, which is no input of the prompt")
+        trace.notes.append(f"{before.file} printed {name}, which is not an input of the prompt")
     given = {name: value for name, value in printed.items() if name in prepared.names}
     recipe = kind_of(case.recipe).with_inputs(case.recipe, given)
     return recipe, {**inputs, **given}

@@ -162,7 +162,7 @@ def encode(value: Json, in_order: bool = False) -> str:
         return f"[{','.join(encode(item, in_order) for item in value)}]"
     if isinstance(value, Decimal):
         return str(value)
-    raise TypeError(f"{type(value).__name__} is no JSON value")
+    raise TypeError(f"{type(value).__name__} is not a JSON value")
 
 
 def to_bytes(value: Json, in_order: bool = False) -> bytes:

@@ -258,7 +258,7 @@ def _explain(error: yaml.YAMLError, body: str, file: str) -> Problem:
 # Files of other tools: YAML 1.1, as PyYAML's safe loader reads it, within our limits.
 
 _PLAIN_TAGS = (*(f"python/{name}" for name in ("str", "unicode", "list", "dict", "tuple")), "value", "merge")
-"""Tags that change nothing; PyYAML gives the last two to a `=` and a `<<` that is no key."""
+"""Tags that change nothing; PyYAML gives the last two to a `=` and a `<<` that is not a key."""
 
 
 class OddNode(Struct):

@@ -227,7 +227,7 @@ class JudgeRun(Struct):
         """Describe how it ended, with the misses that it printed, else the last line of its stderr."""
         lines = self.stderr.decode("utf-8", "replace").strip().splitlines() or [""]
         said = "; ".join(misses) or mask_and_clip(lines[-1].strip(), _LONGEST_LAST_LINE, mask)
-        return describe_exit(self.exit_code) + (f"; it said: {said}" if said else "")
+        return describe_exit(self.exit_code) + (f"; it wrote: {said}" if said else "")
 
 
 class JudgeStopped(CannotReplay):

@@ -128,7 +128,7 @@ class LineForm(Struct):
             raise unusable_reply(f"is not {self.text}", reply)
         verdict, reason = match[1], match[2]
         if verdict not in self.verdicts:
-            raise unusable_reply(f"says {self.key}={verdict}, which is not <{self.choices}>", reply)
+            raise unusable_reply(f"has {self.key}={verdict}, which is not <{self.choices}>", reply)
         if not _HAS_LETTER.search(reason) or reason.strip(".") == f"<{self.sentence}>":
             raise unusable_reply("gives no reason", reply)
         if len(re.findall(f"{self.key.casefold()}=", normalize_lookalikes(line))) != 1:

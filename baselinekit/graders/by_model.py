@@ -208,7 +208,7 @@ def read_judgement(answer: str, task: Task, output: Json) -> Grade:
         return task.decide(category in scoring.passing, reason, details)
     claimed = scalar(fields["passed"]) if "passed" in fields else None
     if not isinstance(claimed, bool) and "passed" in fields:
-        raise unusable_reply(f"says passed: {fields['passed']!r}, which is neither true nor false", answer)
+        raise unusable_reply(f"has passed: {fields['passed']!r}, which is neither true nor false", answer)
     if isinstance(claimed, bool) and scoring.type == "boolean":
         return task.decide(claimed, justification, {})
     return _by_scores(task, {**fields, "passed": claimed, "justification": justification}, answer)
@@ -226,7 +226,7 @@ def _by_scores(task: Task, fields: Mapping[str, Json], answer: str) -> Grade:
     if fields["passed"] not in (passed, None):
         summary = f"its scores make {overall:.3g} of {high:g}, and {judge.threshold:g} passes"
         summary += f", with {', '.join(unmet)} too low" if unmet else ""
-        why = f"says passed: {json.dumps(fields['passed'])}, but {summary}"
+        why = f"has passed: {json.dumps(fields['passed'])}, but {summary}"
         hint = "use a stronger model, or a rubric that leaves less open"
         raise UnreadableReply(Problem("BK641", f"the judge contradicts itself: it {why}", hint), why=why)
     feedback, claimed = fields.get("specific_feedback"), scalar(fields.get("overall_score", overall))
@@ -239,7 +239,7 @@ def _by_scores(task: Task, fields: Mapping[str, Json], answer: str) -> Grade:
     if unmet:
         details["unmet"] = unmet
     if not is_number(claimed) or abs(share_of(claimed, judge.scale) - mean) > Fraction(1, 20):
-        details["disagrees"] = f"the judge says {claimed!r} overall, its scores make {overall:.3g}"
+        details["disagrees"] = f"the judge gives {claimed!r} overall, its scores make {overall:.3g}"
     reason = "" if passed else f"{overall:.3g} of {high:g}: {fields['justification']}"
     return task.grader.graded("passed" if passed else "failed", float(mean), reason, details=details)
 
@@ -408,7 +408,7 @@ def read_rubric(text: str) -> tuple[list[Criterion], list[Problem]]:
     depth = min((item.indent for item in items), default=0)
     items = [item for item in items if item.indent <= depth + 1]
     if not any(item.weights or item.range for item in items):
-        items = []  # numbered lines that are no criteria
+        items = []  # numbered lines that are not criteria
     problems = [*_unread_weights(lines, {item.row for item in items}), *_item_problems(items)]
     return [item.criterion for item in items], problems
 

@@ -265,7 +265,7 @@ def prompt_problems(task: Task) -> Iterator[Problem]:
             yield replace(problem, at=at)
     elif not task.case.wanted.outcome.strip() and not task.expected:
         hint = "add `expected_outcome` to the case, or a `prompt` that states it"
-        yield Problem("BK660", "nothing says what a good answer is", hint, at=("config",))
+        yield Problem("BK660", "it is not stated what a good answer is", hint, at=("config",))
 
 
 def share_verdict(judge: object, rule: PassRule, label: bool | int | float | str) -> bool | None:
@@ -524,7 +524,7 @@ def _read_check(entry: Mapping[str, Json], item_id: str, item: RubricItem, answe
     if item.is_scored and is_number(value) and value in range(HIGHEST + 1):
         return ItemVerdict(item_id, item, int(value), reasoning)
     wanted = f"a whole number from 0 to {HIGHEST}" if item.is_scored else "true or false"
-    raise judging.unusable_reply(f"says {key}: {value!r} of {item_id}, which is not {wanted}", answer)
+    raise judging.unusable_reply(f"has {key}: {value!r} of {item_id}, which is not {wanted}", answer)
 
 
 def rubric(task: Task, observation: Observation, clients: GradeClients) -> Grade:

@@ -137,7 +137,7 @@ def read_metrics(text: str) -> dict[str, Json]:
             facts = {"type": type, "help": metric.documentation}
             families[name] = _family(name, {key: fact for key, fact in facts.items() if fact}, samples)
     except Exception:  # the library raises errors of many types for texts of other kinds
-        message = f"line {len(seen)} is no sample of a metric"
+        message = f"line {len(seen)} is not a sample of a metric"
         raise NotJson("syntax", message, text, text.find(seen[-1])) from None
     return families
 
@@ -254,7 +254,7 @@ def read_body(
     take: int | None = None,
     max_body: int = 10_000_000,
 ) -> Body:
-    """Return the value of a body, or raise CannotReplay. `take`: read only so many rows, for forms with rows.
+    """Return the value of a body, or raise CannotReplay. `take`: how many rows to read, for forms with rows.
     A response with an error status need not have the form that `parse` states."""
     is_failed = status >= 400
     if is_failed and parse is not None:
@@ -371,7 +371,7 @@ def undeclared_form(output: Json, parse: str) -> RecognisedForm | None:
 
 class BodyWatch:
     """Watches a body while it arrives: an endless stream is left after the rows that are taken, and one that
-    does not end in time is an error that says how to read it."""
+    does not end in time is an error with a hint how to read it."""
 
     def __init__(self, parse: str | None, take: int | None, content_type: str):
         self._form, self._take = form_of(content_type, parse), take

@@ -1,4 +1,4 @@
-"""An HTTP request, or a flow: requests in order, each of which may pass values to the next.
+"""An HTTP request, or a flow: requests in order; each may pass values to the next.
 
 A flow is not a kind of its own: it is a list of requests that share the execution of one request, and a
 request is a flow of one step whose whole output is compared."""
@@ -441,7 +441,7 @@ def http_output(response: Response, keep: list[str], body: Json) -> dict[str, Js
     """Return a response as `{status, headers, body}`, with only the headers that are kept."""
     headers = all_headers(response)
     if keep == DEFAULT_KEPT_HEADERS and 300 <= response.status < 400:
-        keep = [*keep, "location"]  # all that a redirect says
+        keep = [*keep, "location"]  # all that a redirect needs
     kept_headers = {lower: headers[lower] for name in keep if (lower := name.lower()) in headers}
     return {"status": response.status, "headers": kept_headers, "body": body}
 

@@ -172,7 +172,7 @@ class RecipeKind(ABC):
     # Signs that it went wrong.
 
     def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
-        """Return all troubles. An observation with one is stored only if the user says so."""
+        """Return all troubles. An observation with one is stored only if the user wants it."""
         for severity, description, is_visible in self._outcomes_of(recipe, observation):
             if severity == 2:
                 yield Trouble(description, "--allow-error-status", is_visible)

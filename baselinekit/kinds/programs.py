@@ -197,7 +197,7 @@ class Healthcheck(Struct):
 
 class CliExecution(Struct):
     """A program: its command line as one text or word by word. `{PROMPT}` is the question, `{FILES}` each
-    file as `files_format` says (`{path}`, `{basename}`), `{OUTPUT_FILE}` the file for its answer; without it,
+    file by `files_format` (`{path}`, `{basename}`), `{OUTPUT_FILE}` the file for its answer; without it,
     the answer is its standard output. `env`: variables that it gets besides the usual ones. `retries`: how
     often it is run again after a timeout. `batch`: the program is started once for all cases, and writes a
     line of JSON for each, by its id."""
@@ -333,7 +333,7 @@ class _ProgramTarget(Struct):
                 if found := _FILLED.search(" ".join(quotes)):
                     shown = f"{{{{{found[1]}}}}}" if found[1] else found[0]
                     hint = f"write {shown} without quotes: it is quoted when it is filled in"
-                    raise invalid("BK791", f"{shown} stands between quotes of a shell", hint, at)
+                    raise invalid("BK791", f"{shown} is between quotes of a shell", hint, at)
                 return [children.SHELL, "-c", filled(text, texts, shlex.quote)]
             words = shlex.split(text)
         else:

@@ -97,7 +97,7 @@ def _no_model(name: str) -> NoReturn:
 
 
 class ModelCalls(Struct):
-    """A client for models that consists of two functions; by default that of a run without models."""
+    """A client for models that consists of two functions; by default a run has no models."""
 
     ask: Callable[[recipes.ModelQuestion], recipes.Answer] = lambda ask: _no_model(ask.model)
     check: Callable[[str], None] = _no_model

@@ -577,7 +577,7 @@ def made_by_write(output: Json, request: Json, view: ReplayView) -> Iterator[Vol
 # the stored output, is a change, unless by its nature it differs after a while.
 
 ACCEPT = "if it is right: baselinekit compare, then baselinekit refresh"
-_DEFINITION = "what the metrics are called and divided by is no value: if it is right, baselinekit refresh"
+_DEFINITION = "what the metrics are called and divided by is not a value: if it is right, baselinekit refresh"
 _REPLACE = "widen it, or have it replaced: --learn --drop-placeholders"
 _MOST_VALUES = 3
 _LONGEST_PART = 40
@@ -589,7 +589,7 @@ _MESSAGES: Mapping[str, str] = {
     "count": "it has another number of elements",
     "type": "it is of another type",
     "tolerance": "it is further off than its tolerance",
-    "similarity": "it says something else",
+    "similarity": "it means something else",
 }
 
 
@@ -715,7 +715,7 @@ class _Answers:
         before, after = map(short, sides)
         if before == after:  # 29 and "29"
             before, after = (f"{short(side)} ({json_type(side)})" for side in sides)
-        return self._stay(path, f"it changed from {before} (on file) to {after} (in {self._all_answers})")
+        return self._stay(path, f"it changed from {before} (as stored) to {after} (in {self._all_answers})")
 
     def _judge_text(self, path: Path, written: str, is_literal: bool, values: list[Json]) -> list[Json]:
         """Do the same for a text, part by part: a part on which all answers agree stays as it is stored,
@@ -735,7 +735,7 @@ class _Answers:
                 for text in (part.before, part.after)
             )
             name = f'the part after "{part.name}"' if part.name else "a part of it"
-            message = f'{name} changed from "{before}" (on file) to "{after}" (in {self._all_answers})'
+            message = f'{name} changed from "{before}" (as stored) to "{after}" (in {self._all_answers})'
             self._changed_parts.append(UnlearnablePlace(path, "unresolved", message, ACCEPT))
         kept = answers[:1] if self._case.kept else []
         if is_literal:

@@ -84,7 +84,7 @@ def bind_links(volatiles: Sequence[Volatile], outputs: Sequence[Json], view: Rep
 
 def _proposal(text: str, reason: str) -> PlaceholderProposal:
     names = "`, `".join(dict.fromkeys(re.findall(r" as ([A-Za-z0-9_-]+)>>", text)))
-    return PlaceholderProposal(text, f"{reason}; one value wherever `{names}` stands")
+    return PlaceholderProposal(text, f"{reason}; one value wherever `{names}` is")
 
 
 def _vector_of(where: Places, outputs: Sequence[Json]) -> Vector | None:

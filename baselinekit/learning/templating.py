@@ -43,7 +43,7 @@ class OutputTemplater:
         return value if templated == value else templated
 
     def expanded(self, text: str) -> str | None:
-        """Return the text that a stored text stands for. None if it holds a placeholder other than variables,
+        """Return the text that a stored text means. None if it holds a placeholder other than variables,
         or nothing but variables."""
         try:
             parts = split(text)

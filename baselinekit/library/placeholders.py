@@ -120,7 +120,7 @@ def placeholder(text: str) -> Placeholder:
 
 
 def number(value: int | float | Decimal, abs: int | float | Decimal = 0) -> Placeholder:
-    """A number that is no further from `value` than `abs`, counted in decimals: `number(4.2, abs=0.1)`."""
+    """A number that is not further from `value` than `abs`, counted in decimals: `number(4.2, abs=0.1)`."""
     return Placeholder(f"<<number({Decimal(str(value))} ± {Decimal(str(abs))})>>")
 
 

@@ -102,7 +102,7 @@ def _read_members(value: dict[Any, Any], levels: int) -> dict[str, Json]:
     for key, item in value.items():
         name = key if key.__class__ is str else _read_at("a key", key, levels)
         if isinstance(name, dict | list):
-            raise NoJsonError(f"has a key that is no text: {type(key).__qualname__}")
+            raise NoJsonError(f"has a key that is not a text: {type(key).__qualname__}")
         name = name if isinstance(name, str) else canonical(name)
         if name in fields:
             raise NoJsonError(f"has two keys that are {name!r} as a text: rename one")

@@ -367,7 +367,7 @@ _MOST_TRIED_PAIRS = 100_000
 
 def _in_authors_order(resolved: dict[int, Json], pairs: dict[int, int]) -> list[Json]:
     """The rows of an array whose order is free: first the rows of the baseline in the author's order, then
-    the further ones. A row that only moved is no change."""
+    the further ones. A row that only moved is not a change."""
     place = {m: n for n, m in pairs.items()}
     return [resolved[m] for m in sorted(resolved, key=lambda m: (m not in place, place.get(m, m)))]
 

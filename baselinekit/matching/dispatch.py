@@ -107,7 +107,7 @@ def path_rules(
             elif isinstance(setting, model.FieldRule) and (bounds := field_tolerance(setting)):
                 problems += bounds_problems(bounds, (*at, "tolerance"))
             if kind == "arrays" and not pattern.segments and () in form and isinstance(output, dict):
-                message = f"`$` is the whole output, which is no array ({json_type(output)})"
+                message = f"`$` is the whole output, which is not an array ({json_type(output)})"
                 problems.append(Problem("BK203", message, "name the array, such as `$.body`", at=at))
                 continue
             starts = _find_roots(pattern, output, form)

@@ -23,7 +23,7 @@ RuleKind = Literal["ignore_fields", "ignore_values", "tolerance", "arrays", "fie
 
 
 class Rule(Struct):
-    """One path rule. `at` leads to it in the file; `text` is what the author wrote; `setting`: what it says
+    """One path rule. `at` leads to it in the file; `text` is what the author wrote; `setting`: what it has
     beyond its kind."""
 
     kind: RuleKind
@@ -111,7 +111,7 @@ class State:
         return _state(after, self._known)
 
     def with_actual(self, actual: "State") -> "tuple[ActiveRules, State]":
-        """The rules for a pair of values, of which this is the stored one, and the state for the values in
+        """The rules for a pair of values with this as the stored one, and the state for the values in
         them that have no partner. A rule ignores only what it selects on both sides; a value without a
         partner only if it would ignore a partner as well. Rules that say how to compare look only at the
         stored output."""

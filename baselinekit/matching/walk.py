@@ -64,7 +64,7 @@ class Templates(MutableStruct):
     """The errors of texts whose placeholders cannot be parsed."""
 
     def of(self, text: str) -> str | Placeholder | Inline:
-        """Compile a text; an invalid one stands for itself, and is reported before any walk."""
+        """Compile a text; an invalid one is taken literally, and is reported before any walk."""
         if text not in self.known:
             try:
                 self.known[text] = compile_text(text, self.words)
@@ -273,7 +273,7 @@ class Walk(MutableStruct):
         self.trials += 1
         if self.trials > _MOST_TRIALS:
             where = render(unroll(path)[:-1])
-            message = f"the array {where} has too many rows that can only be told apart by trial"
+            message = f"the array {where} has too many rows that can only be distinguished by trial"
             raise TooManyWays(Problem("BK231", message, "pair them by a key: arrays: {path: {by: id}}"))
 
     def take_back(self, question_count: int) -> None:

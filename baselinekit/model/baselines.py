@@ -26,7 +26,7 @@ class Observed(Struct):
 
 class Variant(Struct):
     """Another known-good output, for places where something else is right: all that `when` names must fit,
-    each by one of its texts, in which `*` stands for anything."""
+    each by one of its texts, in which `*` matches anything."""
 
     when: dict[str, str | Number | list[str]]
     output: Json = ABSENT
@@ -37,7 +37,7 @@ class Variant(Struct):
 
 class Known(Struct):
     """The known-good output: in place, or in a file beside it; `variants` come before it where they fit.
-    `learnt`: what stands behind the placeholders that were learnt, by their paths."""
+    `learnt`: the values behind the placeholders that were learnt, by their paths."""
 
     output: Json = ABSENT
     output_file: str | None = None
@@ -111,14 +111,14 @@ class FieldRule(Struct):
 
 
 class Latency(Struct):
-    """How long the output may take: at most so many seconds, or so many times what the capture took."""
+    """How long the output may take: a number of seconds, or of times what the capture took, at most."""
 
     max_seconds: Seconds | None = None
     max_ratio: Number | None = None
 
 
 class Cost(Struct):
-    """What the answer of a model may cost: at most so many dollars, or so many times what the capture did."""
+    """What the answer of a model may cost: a number of dollars, or of times what the capture did, at most."""
 
     max_usd: Number | None = None
     max_ratio: Number | None = None
@@ -150,7 +150,7 @@ class Rules(Struct):
 
 
 class Metadata(Struct):
-    """What the team says of a baseline, and its record."""
+    """What the team notes about a baseline, and its record."""
 
     criticality: Literal["critical", "high", "medium", "low"] | None = None
     tags: list[str] = field(default_factory=list)
@@ -276,7 +276,7 @@ class Comparison(Struct):
     """The result of a comparison. `count` counts every difference, also those beyond the limit of what is
     kept. `resolved` is the actual output seen through the expected template: matching values keep the
     author's text. It *is* the expected output, the same object, when nothing differs. While there are
-    questions it is no verdict: compare again with the answers."""
+    questions it is not a verdict: compare again with the answers."""
 
     differences: tuple[Difference, ...]
     count: int

@@ -88,8 +88,8 @@ class Case(Struct):
 
 
 class Reporting(Struct):
-    """Which reports a run of the suite writes, and where. `notify_on_failure`: whether whoever the
-    configuration names is told of a run that failed; where the suite does not say so, they are."""
+    """Which reports a run of the suite writes, and where. `notify_on_failure`: whether the recipients of the
+    configuration hear of a run that failed; by default they do."""
 
     format: list[ReportForm] = field(default_factory=lambda: ["json"])
     output_dir: str | None = None
@@ -134,8 +134,8 @@ ALLOWABLE = ("medium", "low")
 class Gate(Struct):
     """A gate. `least`: the minimum value of each metric; `shown`: metrics that are only reported. `suite`:
     the file to run, from the project's root. `categories` and `tags`: select the cases. `report`: where the
-    phase report is written when the gate is not met; `{phase_id}` in it stands for the phase.
-    `allow_regressions`: of which criticality regressions may fail, as far as the metrics allow."""
+    phase report is written when the gate is not met; `{phase_id}` in it becomes the phase.
+    `allow_regressions`: the criticality up to which regressions may fail, as far as the metrics allow."""
 
     name: str
     least: dict[str, float] = field(default_factory=dict)
@@ -171,7 +171,7 @@ class GateResult(Struct):
 
     @property
     def exit_code(self) -> int:
-        """The exit code: that of the run if it was interrupted or refused; else, if the gate blocks, 1 if it
+        """The exit code: the run's if it was interrupted or refused; otherwise, if the gate blocks, 1 if it
         is not met and 3 if it is undecided."""
         if self.report.exit_code in (130, 4):
             return self.report.exit_code

@@ -23,7 +23,7 @@ from baselinekit.structs import (
 # Grades: the result of a grader for one output, and of a case over its attempts.
 
 Outcome = Literal["passed", "failed", "error", "unscored", "skipped"]
-"""Kept apart everywhere: an error is neither a failure nor a pass, and an undecided result is no failure."""
+"""Kept apart everywhere: an error is neither a failure nor a pass, an undecided result not a failure."""
 
 BORDERLINE = "borderline"
 """The verdict of a score that is neither good enough nor clearly too low."""
@@ -94,7 +94,7 @@ class PassRule(Struct):
 
 class Attempt(Struct):
     """One attempt at a case: one observation and all its grades. `again` counts replays that were repeated
-    because of failures around it (no connection, too many requests): these are no attempts. `output` is kept
+    because of failures around it (no connection, too many requests): these are not attempts. `output` is kept
     masked, and only if a report needs it. `sent`: a prompt of a prompt folder was sent and answered;
     `verified`: the result of the script that checks an answer, None if there is none; `notes`: remarks that
     came up meanwhile."""
@@ -174,7 +174,7 @@ class RatingScale(Struct):
 
 class HumanRating(Struct):
     """People who rate: the case waits in a queue until enough of them have, and they agree. `slots`: what
-    stands in the rubric for `{special_instructions}` and its like."""
+    the rubric has for `{special_instructions}` and its like."""
 
     interface: Literal["web", "cli", "api"] = "cli"
     evaluators: Evaluators = field(default_factory=Evaluators)
@@ -257,7 +257,7 @@ class Agreement(Struct):
 
 
 class JudgeFacts(Struct):
-    """What a report says about a judge that has a calibration file."""
+    """What a report shows about a judge that has a calibration file."""
 
     model: str
     file: str

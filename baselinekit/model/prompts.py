@@ -67,7 +67,7 @@ class PromptFolder(Struct):
 
 class EvalRow(Struct):
     """One run of a folder's cases, as noted in `.eval.jsonl`. `scope`: all, or the names of the cases that
-    were run; `content`: that of the folder at the time. A row of another tool has neither. `attempts`: for
+    were run; `content`: the folder's at the time. A row of another tool has neither. `attempts`: for
     each case; `graders`: the only kind of graders that was used; `inputs`: those that were given in place of
     the cases' own; `interrupted`: the run was ended early."""
 

@@ -1,4 +1,4 @@
-"""Ratings: what people said about an output, and what they are shown before they rate it."""
+"""Ratings: what people think of an output, and what they are shown before they rate it."""
 
 import unicodedata
 from typing import Annotated

@@ -44,7 +44,7 @@ class Retry(Struct):
 
 
 class Model(Struct):
-    """A model in the configuration. One of the first six fields says how it is asked: a wire form with the id
+    """A model in the configuration. One of the first six fields is how it is asked: a wire form with the id
     that the server knows, a program, a callable (`module:function`), a name of the `llm` package, or a form
     that an installed package provides. `key` names a variable; `settings` go into the request as they are.
     `folder` is for the entry `embedding`: a model that compares texts."""
@@ -213,7 +213,7 @@ class HttpRequest(Struct):
 
 class Scores(Struct):
     """A text graded by a model into `quality_scores`: each criterion with what is meant by it, or the file
-    that says so, on a scale. `at_least`: what each of them must be, for a text to be known-good. `form`: what
+    with it, on a scale. `at_least`: what each of them must be, for a text to be known-good. `form`: what
     the judge replies with: JSON, or for a single criterion from 1 to 5 the one line SCORE=… REASON=…"""
 
     rubric: dict[str, str] | str
@@ -340,7 +340,7 @@ class BodyWatcher(Protocol):
 class Request(Struct):
     """One request as it is sent, with everything expanded. `parse`: how the body of its answer is parsed;
     `take`: the number of rows to wait for. `admit` is called with the address to connect to, and raises to
-    refuse it; None stands for the host as it is written. `watch`: who watches a body of this media type while
+    refuse it; None is the host as it is written. `watch`: who watches a body of this media type while
     it arrives."""
 
     method: str
@@ -386,7 +386,7 @@ _LONGEST_DATE = 100
 
 
 def http_date(text: str) -> float | None:
-    """Return a date in a header as seconds since 1970; None if it is no date. A date without a zone is UTC,
+    """Return a date in a header as seconds since 1970; None if it is none. A date without a zone is UTC,
     whatever the zone of this machine."""
     if not 0 < len(text) < _LONGEST_DATE:
         return None

@@ -162,7 +162,7 @@ class Repeats(Struct):
 class Result(Struct):
     """The result of one baseline. `at` leads to its subject in the record: all of it, or a rule. `position`:
     in a shard, its position among all selected baselines. With `repeats`, `attempts` and `usage` are those of
-    all replays together, `seconds` is the average, and a difference says how often it occurred.
+    all replays together, `seconds` is the average, and a difference has how often it occurred.
     `expected_hash`: of the stored output with which a failed result was compared."""
 
     id: Id
@@ -464,7 +464,7 @@ class Report(Struct):
 
     @property
     def uncovered(self) -> tuple[Result, ...]:
-        """The failures that no threshold covers. A threshold for how many cases have to pass also says how
+        """The failures that no threshold covers. A threshold for how many cases have to pass also limits how
         many may fail, but never a regression."""
         failed = tuple(result for result in self.results if result.outcome == "failed")
         if not any(metric.name in ("pass rate", "pass@1") for metric in self.thresholds):

@@ -33,7 +33,7 @@ class StatedCall(Struct, forbid_unknown_fields=False):
 
 class TraceMessage(Struct):
     """One message of a conversation. `content`: a text, a value, or a list of parts: `{type: text, value}`
-    and `{type: file, value, path, text}`: the path as written, where it leads, what stands there."""
+    and `{type: file, value, path, text}`: the path as written, where it leads, its content."""
 
     role: Role
     content: Json = ""

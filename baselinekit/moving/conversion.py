@@ -225,7 +225,7 @@ _LONGEST_SHOWN = 60
 
 def case_facts(case: Case, equivalent: Equivalent | None = None) -> dict[str, Any]:
     """What a case states, without what depends on its place. With `equivalent`, its graders are those that
-    the other form has instead, none of which uses the expectation."""
+    the other form has instead; none of them uses the expectation."""
     rule = case.pass_rule
     passes = f"a mean of {rule.pass_at:g}, borderline from {rule.borderline_at:g}"
     # the default mean with every grader required: if all of them pass, the mean is high enough
@@ -272,7 +272,7 @@ def lost_between(
         if name == _GRADERS:
             yield from ((message, True) for message in _lost_graders(old or (), new or ()))
         elif old is None and new is not None:
-            yield f"{name} becomes {_shown(new, mask)}: nothing was said of it", False
+            yield f"{name} becomes {_shown(new, mask)}: it was not stated", False
         elif new is None and old is not None:
             yield f"{name}: {_shown(old, mask)}", True
         elif old != new:

@@ -214,7 +214,7 @@ def _prompts(raw: Json, reading: Reading) -> Iterator[PromptText]:
         source = (prompt.get("raw") or prompt.get("id")) if isinstance(prompt, dict) else prompt
         with reading.listing(at):
             if not isinstance(source, str):
-                raise NotCarried("a prompt that is no text", "write it as a text or name its file")
+                raise NotCarried("a prompt that is not a text", "write it as a text or name its file")
             if source.startswith((_FILE, "exec:")) or _IS_PATH.fullmatch(source):
                 texts = [
                     text for path in _files_named(source, reading) for text in _prompt_file(path, reading)
@@ -400,7 +400,7 @@ def _variants(test: StatedTest, reading: Reading) -> list[Mapping[str, Json]]:
 
 
 def _read_value(what: str, value: Json, reading: Reading) -> Json:
-    """A value, or that of the file that it names."""
+    """A value, or the content of the file that it names."""
     if not isinstance(value, str) or not value.startswith(_FILE):
         return value
     path = value.removeprefix(_FILE)
@@ -505,7 +505,7 @@ def _asserted(
             graders = [asserted.grader for asserted in found if asserted is not None]
             if not found or len(graders) < len(found):
                 raise NotCarried(
-                    "an assert-set of which a part does not carry over", "state all of its parts"
+                    "an assert-set with a part that does not carry over", "state all of its parts"
                 )
             return promptfooasserts.in_set(stated, graders)
         promptfooasserts.check_counterpart(stated.type)

@@ -51,7 +51,7 @@ _FILTERS: Mapping[str, Callable[[Any], str]] = {
 
 
 def render(text: str, values: Mapping[str, Json], where: str) -> str:
-    """The text of a template. NotCarried, which says `where` it is, for one that has more than names and
+    """The text of a template. NotCarried, with `where` it is, for one that has more than names and
     filters, or names without a value."""
     size = 0
 

@@ -80,4 +80,4 @@ def _expectations(raw: dict[str, Json], at: Path, reading: Reading) -> Iterator[
             yield text
         else:
             hint = "state it in words"
-            reading.leave_out((*at, "expectations", number), "an expectation that is no text", hint)
+            reading.leave_out((*at, "expectations", number), "an expectation that is not a text", hint)

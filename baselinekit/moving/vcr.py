@@ -107,7 +107,7 @@ def _sent(raw: Any, media: str, request_name: str) -> dict[str, Any]:
         return {}
     if isinstance(raw, dict | list):  # an older recorder stored a JSON body as its value
         return {"json": raw}
-    message = f"a body of {media}" if media.startswith("multipart/") else "a body that is no text"
+    message = f"a body of {media}" if media.startswith("multipart/") else "a body that is not text"
     with suppress(UnicodeDecodeError):
         text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
         if isinstance(text, str) and not media.startswith("multipart/"):

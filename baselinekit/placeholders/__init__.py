@@ -1,1 +1,1 @@
-"""Placeholders: text in a stored output that stands for a class of values, as `<<any_uuid>>` does."""
+"""Placeholders: text in a stored output that matches a class of values, as `<<any_uuid>>` does."""

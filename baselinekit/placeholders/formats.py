@@ -196,7 +196,7 @@ def moment_of(text: str) -> float | None:
 
 
 def moments_in(text: str) -> Iterator[tuple[int, int, float]]:
-    """The moments in a text: start, end, and the moment in seconds since 1970. A day alone is no moment."""
+    """The moments in a text: start, end, and the moment in seconds since 1970. A day alone is none."""
     for match in _found_in(text, MOMENT_FORMS):
         moment = moment_of(match[0])
         if moment is not None and moment >= _FIRST_MOMENT:

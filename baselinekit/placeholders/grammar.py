@@ -140,7 +140,7 @@ def escape_value(value: Json) -> Json:
 
 
 def unescaped(value: Json) -> Json:
-    """Return the value that a stored one stands for. A text with a placeholder in it stays as it is."""
+    """Return the value that a stored one means. A text with a placeholder in it stays as it is."""
     return with_texts(value, _unescape)
 
 
@@ -223,7 +223,7 @@ def between(number: Json, low: Json, high: Json) -> bool:
 class LearningRule(Struct):
     """How a placeholder is learnt: it is proposed for values of the type `of` if it accepts them all and they
     fit. `words`: describes the values. `when`: "sure" (no value has its form by
-    chance), "likely" (plain words may have it, or only a part of a text varies), "type" (it says hardly more
+    chance), "likely" (plain words may have it, or only a part of a text varies), "type" (little more
     than the type). `argument`: a property of all values that narrows the placeholder. `piece`:
     the expression that finds it in a longer text, where it may stand for a part that
     varies. `in_rows`: it may stand for a key of one row that describes many."""

@@ -48,7 +48,7 @@ def accepts_all(text: str, values: Sequence[Json], words: PlaceholderContext = _
         if isinstance(template, str):
             return all(value == template for value in values)
         return all(template.accepts(value, {}) for value in values)
-    except BaselinekitError:  # a text that cannot be parsed, or takes too long, is no proposal
+    except BaselinekitError:  # a text that cannot be parsed, or takes too long, is not proposed
         return False
 
 
@@ -87,7 +87,7 @@ def for_rows(table: Table = TABLE) -> tuple[str, ...]:
 
 
 Write = Callable[[str, bool], str]
-"""Escapes a literal text for a stored output; the flag says whether a placeholder comes right after it."""
+"""Escapes a literal text for a stored output; the flag is whether a placeholder comes right after it."""
 
 Column = Sequence[str]
 """The same piece of every text."""
@@ -127,7 +127,7 @@ def _compile_pieces(pieces: tuple[tuple[bool, str], ...]) -> tuple[re.Pattern[st
 
 def split_into_pieces(text: str, words: PlaceholderContext) -> list[str]:
     rules = [row.learnt for row in words.table.values() if row.learnt and row.learnt.piece]
-    by_form = sorted(rules, key=lambda rule: rule.of != "string")  # texts first: 1.2.3 is no number
+    by_form = sorted(rules, key=lambda rule: rule.of != "string")  # texts first: 1.2.3 is not a number
     forms = ((rule.when == "sure" and rule.of == "string", rule.piece) for rule in by_form)
     sure, others = _compile_pieces(tuple(forms))
     pieces: list[str] = []

@@ -157,7 +157,7 @@ Table = Mapping[str, PlaceholderType]
 class PlaceholderContext(Struct):
     """What placeholders mean in one project: its own placeholders (`own`), its variables, and the present
     moment (seconds since 1970), which only the caller knows. `regex_budget` is for one baseline; `table`: the
-    built-in placeholders; `config_from`: the commit whose configuration counts, if not that of the
+    built-in placeholders; `config_from`: the commit whose configuration counts, if not the one of the
     checkout."""
 
     own: dict[str, str] = field(default_factory=dict)
@@ -197,7 +197,7 @@ def _bad_arguments(token: Token, example: str) -> InvalidInput:
 
 def types_of(name: str, table: Table | None = None) -> frozenset[str] | None:
     """The types of the values that are stored as a placeholder, None for any. A placeholder of the project
-    itself stands for a text."""
+    itself is for a text."""
     row = (TABLE if table is None else table).get(name)
     return row.types if row else frozenset({"string"})
 

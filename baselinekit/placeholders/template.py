@@ -1,4 +1,4 @@
-"""Compiles a text with placeholders: a single placeholder stands for a whole value, several for parts of a
+"""Compiles a text with placeholders: a single placeholder is for a whole value, several for parts of a
 text."""
 
 import re
@@ -20,7 +20,7 @@ _GROUP = "baselinekit_{}"
 
 
 class Placeholder(Struct):
-    """A placeholder: it stands for a value of any type, or for a part of a text."""
+    """A placeholder: it is for a value of any type, or for a part of a text."""
 
     token: Token
     kind: Kind
@@ -84,7 +84,7 @@ def binds(template: str | Placeholder | Inline) -> bool:
 
 
 def compile_text(text: str, words: PlaceholderContext) -> str | Placeholder | Inline:
-    """Compile a text: return the literal text (unescaped), or what it stands for."""
+    """Compile a text: return the literal text (unescaped), or what it means."""
     if not has_marker(text):
         return text
     written = split(text)

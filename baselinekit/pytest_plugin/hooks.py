@@ -68,7 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for word in config.invocation_params.args:  # options in the ini file are ignored without it
         if isinstance(word, str) and word.startswith(f"{ITEMS}-"):
             option, _, _ = word.partition("=")
-            raise pytest.UsageError(f"{option} is said of collected baselines: add {ITEMS}")
+            raise pytest.UsageError(f"{option} is about collected baselines: add {ITEMS}")
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ def format_sheet(sheet: Sheet, place: str, style: Style) -> str:
         *((name, _output_text(output)) for name, output in outputs),
         ("expected", shown.expected),
         ("origin", "\n".join(f"{name}: {short(value)}" for name, value in sheet.about.items())),
-        ("said so far", "\n".join(sheet.said)),
+        ("rated so far", "\n".join(sheet.said)),
     ]
     for heading, text in parts:
         if text:

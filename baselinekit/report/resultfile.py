@@ -272,7 +272,7 @@ def _contradictions(report: Report, summary: Summary) -> Iterator[Problem]:
     for outcome in OUTCOMES:
         stated, found = getattr(summary, outcome), getattr(counts, outcome)
         if stated != found:
-            message = f"says {stated:,} {outcome}, and the results are {found:,}"
+            message = f"has {stated:,} {outcome}, and the results are {found:,}"
             yield _wrong(("summary", outcome), message)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 _PRINTED = 4_000
 _LONGEST = 2_000
-"""So much is shown. Twice as much is sent, as whoever cuts it must see secrets that lie across the cut."""
+"""So much is shown. Twice as much is sent, as the cut must see secrets that lie across the cut."""
 _ANSWER = 1_000_000
 _MEGABYTE = 1_000_000
 _FILES = 64
@@ -73,7 +73,7 @@ def _lock_down(job: Any) -> bool:
     steps = bytes.fromhex(job["filter"])
     words = ctypes.create_string_buffer(steps)
     program = (ctypes.c_uint64 * 2)(len(steps) // 8, ctypes.addressof(words))
-    prctl(_SET_SECCOMP, 2, 0, 0, 0)  # without a program: the error says whether filters are supported
+    prctl(_SET_SECCOMP, 2, 0, 0, 0)  # without a program: the error tells whether filters are supported
     if not steps or ctypes.get_errno() != errno.EFAULT:
         return False
     job["refuse"] = lambda: words and prctl(_SET_SECCOMP, 2, ctypes.addressof(program), 0, 0) == 0
@@ -227,7 +227,7 @@ def _run_child(job: Any, call: Any, answer_to: int, printed_to: int) -> None:
 
 
 def _answer_line(job: Any, call: Any, dumps: Any, as_text: Any) -> Any:
-    """The line with the returned value as JSON: a set as a list, and any other value that is no JSON as its
+    """The line with the returned value as JSON: a set as a list, and any other value that is not JSON as its
     `repr`; or with the error."""
     message = "an exception without a message"
     try:

@@ -2,7 +2,7 @@
 those of its interpreter and its own scratch folder, and nothing is left of it when it has ended.
 
 Without bubblewrap only the kernel's filter keeps it from the network and from other processes, and nothing
-keeps it from files. Then the operator must have allowed it, and the report says what it could have
+keeps it from files. Then the operator must have allowed it, and the report shows what it could have
 reached."""
 
 import os
@@ -171,7 +171,7 @@ def bubblewrap_here() -> str | None:
 def _bubblewrap_words(bubblewrap: str) -> list[str]:
     words = [bubblewrap, "--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1", "--clearenv"]
     words += ["--cap-drop", "ALL", "--uid", "65534", "--gid", "65534", "--hostname", "sandbox"]
-    # The folders of our own interpreter outside of the system's; not that of a virtual environment, as the
+    # The folders of our own interpreter outside of the system's; not those of a virtual environment, as the
     # code does not need its packages.
     own_folders = dict.fromkeys((sys.base_prefix, sys.base_exec_prefix))
     for folder in (*_SYSTEM, *(folder for folder in own_folders if not folder.startswith("/usr"))):

@@ -70,7 +70,7 @@ _MAX_CONTEXT = 330
 
 Span = tuple[int, int, str]
 
-BY_NAME = "a value whose name says that it is a secret"
+BY_NAME = "a value with the name of a secret"
 RANDOM = "a random token"
 _SHORTEST, _SHORTEST_WITH_DIGIT = 8, 6
 _MOST_DECODED = 8_192
@@ -147,7 +147,7 @@ SHAPES = {
         r"(?=[^\s\"'<>,;&]{0,300}\d)(?=[^\s\"'<>,;&]{0,300}[A-Za-z])[^\s\"'<>,;&\\]{8,2000}",
     ),
 }
-"""What a secret looks like: words, in lower case, of which a text has one where the pattern matches; and the
+"""What a secret looks like: words, in lower case, one of them in each text that the pattern matches; and the
 pattern."""
 
 
@@ -173,7 +173,7 @@ _TURN = (
 _MOST_ORDERLY = 0.27
 """The rate of such changes at which a run counts as random: in names it is below 0.2, by chance 0.45."""
 _MOST_ORDERLY_SMALL = 0.22
-"""The same for small letters and digits, of which more than three are not hexadecimal."""
+"""The same for small letters and digits, more than three of them not hexadecimal."""
 _SHORTEST_RUN, _LEAST_TURNS = 6, 0.2
 _LEAST_DISTINCT, _LEAST_NON_HEX = 10, 4
 _ALLOWED = (

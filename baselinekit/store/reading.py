@@ -129,7 +129,7 @@ def resemble(keys: Collection[str], known: Collection[str]) -> bool:
 
 
 def keys_of_json(root: str, file: str) -> set[str] | None:
-    """Return the keys at the top of a JSON file, or of the rows in it; None if the file is no JSON, cannot be
+    """Return the keys at the top of a JSON file, or of the rows in it; None if it is not JSON, cannot be
     read or is empty, which is reported when it is loaded. JSON that does not parse, such as JSON with
     comments, is searched as text."""
     if not file.endswith(".json"):

@@ -157,7 +157,7 @@ class Alignment(NamedTuple):
 
 def likeness(expected: Json, actual: Json, accepts: Accepts | None = None, name: float = 4.0) -> float:
     """How likely two rows are the same one, from 0 to 1: by their values, above all those under a key that
-    may name the row, which count as so many others (`name`)."""
+    may name the row, which count as that number of others (`name`)."""
 
     def fits(old: Json, new: Json) -> bool:
         return bool(old == new or (accepts and isinstance(old, str) and accepts(old, new)))

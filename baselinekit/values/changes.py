@@ -28,7 +28,7 @@ def with_new_keys(old: Iterable[Key], new: Iterable[Key]) -> list[Key]:
 
 class Hints(Struct):
     """Further knowledge about a value. `keys`: the key that names the elements of an array, by the array's
-    path within the value; `*` stands for any index. `ordered`: the order of keys counts. `siblings`: the
+    path within the value; `*` is any index. `ordered`: the order of keys counts. `siblings`: the
     order of keys in which a key that is not there yet is inserted, before the first of those that follow it
     here."""
 

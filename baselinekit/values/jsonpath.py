@@ -1,7 +1,7 @@
 """JSONPath (`$.users[?(@.age > 17)].name`): jsonpath-ng parses it, and its places are looked up here.
 
 jsonpath-ng reads more than RFC 9535, and some paths in another sense. Those are refused when a file is
-loaded: a path that was parsed selects what RFC 9535 says, and cannot fail later on."""
+loaded: a path that was parsed selects what RFC 9535 defines, and cannot fail later on."""
 
 import re
 import warnings

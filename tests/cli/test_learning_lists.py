@@ -33,7 +33,7 @@ def test_refresh_learn_proposes_rules_for_lists_and_lists_values_that_stay(tmp_p
         for line in (
             "  body.workers.*.name  <<any_nonempty_string>>",
             "  body.workers  arrays: each, for 1 to 3 rows",
-            "  stays: body.term: it changed from 1 (on file) to 2 (in all 3 answers)",
+            "  stays: body.term: it changed from 1 (as stored) to 2 (in all 3 answers)",
             "if the service was only restarted, and nothing on it was changed: add --unchanged",
             "wrote 1 placeholder and 1 rule for lists of 1 baseline in 1 file",
         ):

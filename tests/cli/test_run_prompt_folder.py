@@ -130,7 +130,7 @@ def test_e23_run_reports_a_failed_verify_in_every_form(project: Console) -> None
     names = ["x.json", "x.html", "x.md", "x.xml", "x.eval.json"]
     outputs = " ".join(f"-o {name}" for name in names)
     ran = project.run(f"baselinekit run prompts/refactor --case 'small file' --allow-exec {outputs}")
-    message = "prompts/refactor/verify.sh ended with exit code 1; it said: the build broke"
+    message = "prompts/refactor/verify.sh ended with exit code 1; it wrote: the build broke"
     assert ran.exit_code == 0
     assert f"warning refactor/small-file: not verified: {message}" in ran.stdout
     pages = {name: (project.folder / name).read_text().replace("\\", "") for name in names}

@@ -83,7 +83,7 @@ def test_learn_of_a_text_names_the_part_that_changed(tmp_path: Path) -> None:
     )
     plan = learn(desk)
     assert [item.message for item in plan.lesson.refusals] == [
-        'the part after "price" changed from "12" (on file) to "13" (in all 3 answers)'
+        'the part after "price" changed from "12" (as stored) to "13" (in all 3 answers)'
     ]
     assert plan.lesson.volatile[0].proposal.text == "visits: <<any_integer>>\nprice: 12\n"
 
@@ -109,6 +109,6 @@ def test_learn_of_a_long_line_keeps_its_placeholders(tmp_path: Path) -> None:
     desk.service["/x"] = lambda now, number: row(1 + number, 3 + number, 901)
     plan = learn(desk)
     assert [place.message for place in plan.lesson.refusals] == [
-        'a part of it changed from "900" (on file) to "901" (in all 3 answers)'
+        'a part of it changed from "900" (as stored) to "901" (in all 3 answers)'
     ]
     assert not passes(desk)

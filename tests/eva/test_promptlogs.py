@@ -97,8 +97,8 @@ def test_e7_rows_of_another_tool_are_read(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        (b'{"all_passed": true, "all_passed": false}', "it is no JSON, or not all of it"),
-        (b"[1]", "it is no mapping"),
+        (b'{"all_passed": true, "all_passed": false}', "it is not JSON, or not all of it"),
+        (b"[1]", "it is not a mapping"),
         (b"{}", "all_passed: the key 'all_passed' is missing"),
         (b'{"all_passed": true, "total": true}', "total: expected an integer of 0 or more, found true"),
         (b'{"all_passed": true, "scope": {"a": 1}}', "scope: expected a string or a list"),

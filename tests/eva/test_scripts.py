@@ -65,7 +65,7 @@ def test_e23_script_runs_in_its_folder_with_named_variables_only(tmp_path: Path)
     ("verify", "verified", "note"),
     [
         (None, None, ""),
-        ("echo a >&2; exit 7", False, f"not verified: {VERIFY} ended with exit code 7; it said: a"),
+        ("echo a >&2; exit 7", False, f"not verified: {VERIFY} ended with exit code 7; it wrote: a"),
         ("kill -9 $$", False, f"not verified: {VERIFY} was killed by signal 9"),
     ],
 )
@@ -88,7 +88,7 @@ def test_e23_guard_that_fails_ends_the_attempt_before_anything_is_sent(tmp_path:
     assert world.order == ["guard.sh"]
     assert (attempt.outcome, attempt.code, attempt.sent, attempt.verified) == ("error", "BK323", False, None)
     assert attempt.reason.startswith(
-        f"nothing was sent: {GUARD} ended with exit code 3; it said: first; no branch: "
+        f"nothing was sent: {GUARD} ended with exit code 3; it wrote: first; no branch: "
     )
     assert report.exit_code == 3
 
@@ -137,7 +137,7 @@ def test_e23_inputs_and_variables_of_scripts_and_prompt(tmp_path: Path) -> None:
     world.operator = {"variables": {"tone": "{{constraints}}", "constraints": "{{tone}}"}}
     assert world.attempt().notes == (
         f"{GUARD} printed 2 lines without NAME=VALUE: checking the tree",
-        f"{GUARD} printed tone, which is no input of the prompt",
+        f"{GUARD} printed tone, which is not an input of the prompt",
     )
     assert "<constraints>{{tone}}</constraints>" in world.prompt()
     template = TEMPLATE + "{{tone}}"

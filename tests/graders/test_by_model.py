@@ -61,7 +61,7 @@ def test_h33_overall_score_is_computed_by_weights(
 def test_h33_judge_that_contradicts_its_scores_is_an_error_and_a_wrong_mean_decides_nothing() -> None:
     found = judged(TWO, scores={"right": 1, "kind": 1})
     assert (found.outcome, found.score, found.code) == ("error", None, "BK641")
-    reason = "it says passed: true, but its scores make 1 of 5, and 4 passes"
+    reason = "it has passed: true, but its scores make 1 of 5, and 4 passes"
     assert f"the judge contradicts itself: {reason}" in found.reason
     found = judged(TWO, overall_score=3)
     assert (found.outcome, found.score) == ("passed", 1.0)

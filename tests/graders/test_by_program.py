@@ -67,8 +67,8 @@ MISSES = '{"score": 0, "misses": ["no key"]}'
 @pytest.mark.parametrize(
     ("stdout", "exit_code", "stderr", "reason"),
     [
-        ('{"score": 1}', 2, b"a\n  b  \n", "ended with exit code 2; it said: b:"),
-        (MISSES, 1, TRACEBACK, "ended with exit code 1; it said: no key:"),
+        ('{"score": 1}', 2, b"a\n  b  \n", "ended with exit code 2; it wrote: b:"),
+        (MISSES, 1, TRACEBACK, "ended with exit code 1; it wrote: no key:"),
         ("", -9, b"", "was killed by signal 9:"),
     ],
 )

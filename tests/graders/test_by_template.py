@@ -117,7 +117,7 @@ def test_a31_template_without_the_answer_gets_it_at_its_end() -> None:
         assert text.count("Calculates 15 + 27 = 42") == 1
     assert "What is 15 + 27?" not in prompt(TemplateJudge("Is it polite?\n{{candidate_answer}}"))
     ((message, _),) = problems(TemplateJudge(), GoodAnswer())
-    assert message == "nothing says what a good answer is"
+    assert message == "it is not stated what a good answer is"
     assert problems(TemplateJudge("Is it polite?"), GoodAnswer()) == []
 
 
@@ -173,7 +173,7 @@ def test_a30_program_receives_the_case_and_prints_the_prompt() -> None:
 @pytest.mark.parametrize(
     ("stdout", "exit_code", "stderr", "message"),
     [
-        ("A prompt", 1, "no module hunter2", "ended with exit code 1; it said: no module ***: let it print"),
+        ("A prompt", 1, "no module hunter2", "ended with exit code 1; it wrote: no module ***: let it print"),
         ("A prompt", -9, "", "which writes the prompt, was killed by signal 9: let it print"),
     ],
 )

@@ -94,7 +94,7 @@ def ring() -> list[Any]:
         (ring(), r"^\[0\]\[0\].* has more than 64 levels, or holds itself"),
         ({"a": float("nan")}, "a is nan"),
         ([float("inf")], r"\[0\] is inf"),
-        ({(1, 2): 3}, "has a key that is no text: tuple"),
+        ({(1, 2): 3}, "has a key that is not a text: tuple"),
     ],
     ids=["ring", "nan", "infinity", "key"],
 )

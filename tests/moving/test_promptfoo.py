@@ -347,7 +347,7 @@ LEFT_OUT = [
     ":26 `contains`: {{gone}} has no value",
     ":27 `llm-rubric` whose provider has no id",
     ":28 `javascript` has no counterpart",
-    ":28 an assert-set of which a part does not carry over",
+    ":28 an assert-set with a part that does not carry over",
     ":31 a scenario: expected a mapping, found 7 (integer)",
     "nested.yaml:1 a test: expected a mapping, found 'file://nested.yaml' (string)",
     "s.yaml:2 `asert` of a scenario",

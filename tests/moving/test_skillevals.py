@@ -46,7 +46,7 @@ LOST: list[tuple[Any, str]] = [
     ({"id": 1, "prompt": "p"}, "an eval that does not say what is right"),
     ("text", "an eval without a prompt"),
     ({**EVAL, "runs": 3}, "`runs` of an eval"),
-    ({**EVAL, "expectations": ["a", {"weight": 1}]}, "an expectation that is no text"),
+    ({**EVAL, "expectations": ["a", {"weight": 1}]}, "an expectation that is not a text"),
 ]
 
 

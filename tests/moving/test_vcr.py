@@ -62,9 +62,9 @@ def test_read_of_cassette_states_json_form_and_body() -> None:
 def test_read_of_cassette_lists_requests_that_cannot_be_sent_again() -> None:
     found = cassette("binary.yaml").imported
     assert [(left.line, left.message.partition("8765")[2]) for left in found.left_out] == [
-        (2, "/bin: a body that is no text"),
+        (2, "/bin: a body that is not text"),
         (34, "/file: a body of multipart/form-data"),
-        (69, "/stream: a body that is no text"),
+        (69, "/stream: a body that is not text"),
     ]
 
 

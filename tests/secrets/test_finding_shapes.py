@@ -98,7 +98,7 @@ def test_spans_is_fast_on_hostile_text() -> None:
 def test_is_secret_key_by_name(name: str) -> None:
     assert is_secret_key(name)
     assert not may_be_random(name)
-    assert likeness("short-or-plain", ("body", name)) == "a value whose name says that it is a secret"
+    assert likeness("short-or-plain", ("body", name)) == "a value with the name of a secret"
     assert likeness("short", ("body", name)) is None
 
 

@@ -1,4 +1,4 @@
-"""The wire form of Anthropic's `/v1/messages`. It has no JSON mode: a question that wants JSON says so at the
+"""The wire form of Anthropic's `/v1/messages`. It has no JSON mode: questions ask for JSON at the
 end of the system prompt."""
 
 from typing import Any

@@ -51,8 +51,8 @@ def is_answer(value: Json) -> bool:
 
 
 class StatedAnswer(Struct):
-    """An answer as an object: all but one of the first two may be missing. One without `tool_calls` says
-    nothing about tools; an empty list says that none was called."""
+    """An answer as an object: all but one of the first two may be missing. One without `tool_calls` reports
+    nothing about tools; an empty list means that none was called."""
 
     text: str | None = None
     tool_calls: list[StatedCall] | None = None
@@ -72,7 +72,7 @@ def answer_of(question: post.Question, value: Json, seconds: float) -> Answer:
 
 
 # A model that is a program of the configuration: the prompt on its standard input, the answer on its
-# standard output. `output` says what that is: `text`; `json`, an answer as an object; `claude`, what
+# standard output. `output` is what that is: `text`; `json`, an answer as an object; `claude`, what
 # `claude -p --output-format json` writes.
 
 _LONGEST_QUOTE = 60
@@ -115,7 +115,7 @@ COMMAND = post.Form(ask_command, frozenset(("env", "output")), check=check_comma
 def _claude(question: post.Question, finished: ProcessResult) -> post.Reply:
     output: Any = json_or_absent(text_of(question, finished.stdout))
     is_object = isinstance(output, dict)
-    if is_object and output.get("is_error"):  # it may also have an exit code then, which says less
+    if is_object and output.get("is_error"):  # it may also have an exit code then, which means less
         reason = output.get("result") or output.get("subtype") or "an error"
         raise cannot_replay("BK323", f"{question.name} failed: {post.on_one_line(str(reason))}")
     succeed(question, finished)

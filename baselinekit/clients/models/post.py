@@ -72,7 +72,7 @@ class RetryableFailure(Exception):
 
 class Form(Struct):
     """A way to ask a model. `uses`: the keys of an entry that this form uses, beside those that all forms do;
-    `at_once`: how many questions at the same time, unless the entry says it; `check` finds the problems of an
+    `at_once`: how many questions at the same time, unless the entry has it; `check` finds the problems of an
     entry without asking the model; `tells_cost`: whether an answer can report its cost.
 
     An installed package can provide a form: an entry point of the group `baselinekit.models` that names a
@@ -118,7 +118,7 @@ class Lane:
             self._due = max(self._due, self._world.clock() + seconds)
 
 
-# Retrying a question when the server was too busy or could not be reached. The server says how long to wait;
+# Retrying a question when the server was too busy or could not be reached. The server sets how long to wait;
 # else the wait grows each time. A part of each wait is random, so that many do not come back at once.
 
 DEFAULT_RETRIES = 4
@@ -288,7 +288,7 @@ def wire_form(
 
 
 def url_of(model: recipes.Model, path: str, default: str) -> str:
-    """The URL of an API call. `base_url` may end before `/v1`, with a version or a path that stands for one
+    """The URL of an API call. `base_url` may end before `/v1`, with a version or a path in place of one
     (`/openai`, `/inference`, a deployment of Azure), or with the whole path."""
     parts = urlsplit(model.base_url or default)
     base = parts.path.rstrip("/")

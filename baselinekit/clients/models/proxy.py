@@ -80,7 +80,7 @@ class Proxy(ThreadingTCPServer):
         if not isinstance(question := request.get("question"), str) or not question.strip():
             return "`question` is missing"
         if not isinstance(request.get("systemPrompt"), str | None):
-            return "`systemPrompt` is no text"
+            return "`systemPrompt` is not a text"
         if request.get("target") not in (None, *self.targets):
             return f"no model of the configuration is that `target`: there is {', '.join(self.targets)}"
         return ""
@@ -90,7 +90,7 @@ class Proxy(ThreadingTCPServer):
         return hmac.compare_digest(authorization.encode("utf-8", "replace"), f"Bearer {self._token}".encode())
 
     def reserve(self, count: int) -> bool:
-        """Whether so many more questions may be asked, all of them or none; if so, they are counted, whatever
+        """Whether these questions may be asked, all of them or none; if so, they are counted, whatever
         their outcome."""
         with self._changed:
             if self.calls + count > self.most:
@@ -186,9 +186,9 @@ class _ModelHandler(BaseHTTPRequestHandler):
         try:
             body = decode(raw.decode("utf-8"))
         except (UnicodeDecodeError, NotJson):
-            raise _Refused(400, "the body is no JSON") from None
+            raise _Refused(400, "the body is not JSON") from None
         if not isinstance(body, dict):
-            raise _Refused(400, "the body is no object")
+            raise _Refused(400, "the body is not an object")
         is_batch = self.path == "/invokeBatch"
         requests = body.get("requests") if is_batch else [body]
         if not isinstance(requests, list) or not requests:

@@ -186,7 +186,7 @@ class GitFiles:
 
     def _unknown(self, address: GitAddress) -> BaselinekitError:
         if self._offline:
-            message = f"{address.url} was never fetched, and offline nobody is asked"
+            message = f"{address.url} was never fetched, and offline no one is asked"
             return cannot_replay("BK681", message, "run it once online, with the same cache")
         known_names = self._refs.get(address.clone_url, {})
         hint = suggest(address.words[0], known_names) or "name a branch, a tag or a whole commit that it has"

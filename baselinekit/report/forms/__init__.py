@@ -35,7 +35,7 @@ def form_of(path: str, forms: Mapping[str, str] = FORMS) -> Form:
     fitting = [ending for ending in endings if name.endswith(ending)]
     fitting = [ANNOTATIONS] if path == ANNOTATIONS else fitting
     if not fitting:
-        message = f"the ending of {path!r} is not that of a report ({', '.join(endings)})"
+        message = f"the ending of {path!r} is not of a report ({', '.join(endings)})"
         raise InvalidInput(Problem("BK508", message, "name it x.json, x.junit.xml, x.md or x.html"))
     form: Form = import_module(forms[max(fitting, key=len)], "baselinekit.report").render
     return form
