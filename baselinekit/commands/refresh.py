@@ -123,9 +123,7 @@ def answers_in_results(
             continue
         known = baseline.baseline if baseline is not None else None
         if baseline is None or known is None or known.variants or result.resolved is ABSENT:
-            message = (
-                f"{result.id} is not a baseline with one stored output here, or its new one is over 1 MB"
-            )
+            message = f"{result.id} has not one stored output here, or its new one is over 1 MB"
             hint = "compare it here: baselinekit compare"
             yield model.RefreshRefusal(result.id, name, Problem("BK535", message, hint))
             continue

@@ -164,9 +164,7 @@ def _describe_end(file: str, finished: ProcessResult, mask: Mask) -> str:
     output = (finished.stderr.strip() or finished.stdout.strip()).decode("utf-8", "replace")
     lines = [line.strip() for line in mask(end_of(output, _LONGEST_SAID, mask)).splitlines()]
     printed = "; ".join(filter(None, lines))
-    return f"{file} {errors.describe_exit(finished.exit_code)}" + (
-        f"; it wrote: {printed}" if printed else ""
-    )
+    return f"{file} {errors.describe_exit(finished.exit_code)}{printed and f'; it wrote: {printed}'}"
 
 
 def run_before(

@@ -65,7 +65,7 @@ def test_h33_judge_that_contradicts_its_scores_is_an_error_and_a_wrong_mean_deci
     assert f"the judge contradicts itself: {reason}" in found.reason
     found = judged(TWO, overall_score=3)
     assert (found.outcome, found.score) == ("passed", 1.0)
-    assert found.details["disagrees"] == "the judge says 3 overall, its scores make 5"
+    assert found.details["disagrees"] == "the judge gives 3 overall, its scores make 5"
 
 
 @pytest.mark.parametrize("bad", ["no JSON", lambda nonce, _: reply(nonce, passed=False)])

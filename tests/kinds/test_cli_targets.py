@@ -114,9 +114,9 @@ def test_x4_cli_variable_value_is_one_word_and_not_expanded_again(
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("run '{PROMPT}' | tee log", "{PROMPT} stands between quotes of a shell"),
-        ('run "x {PROMPT}" > log', "{PROMPT} stands between quotes of a shell"),
-        ('run "$HOME {EVAL_ID}"', "{EVAL_ID} stands between quotes of a shell"),
+        ("run '{PROMPT}' | tee log", "{PROMPT} is between quotes of a shell"),
+        ('run "x {PROMPT}" > log', "{PROMPT} is between quotes of a shell"),
+        ('run "$HOME {EVAL_ID}"', "{EVAL_ID} is between quotes of a shell"),
         ("run 'x", "ends within quotes"),
     ],
 )

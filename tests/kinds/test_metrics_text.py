@@ -67,7 +67,7 @@ def test_read_metrics_of_each_family_type(text: str, families: dict[str, Any]) -
     "line", ["up", "up one", "<html>", "up{x=1} 2", 'up{x="1" 2', "1up 2", "a" * 20_001, "b 1\nup 2"]
 )
 def test_read_metrics_invalid_line_is_an_error_with_its_number(line: str) -> None:
-    with pytest.raises(NotJson, match=r"line [45] is no sample"):
+    with pytest.raises(NotJson, match=r"line [45] is not a sample"):
         read_metrics(f"{GAUGE}{line}\n")
 
 

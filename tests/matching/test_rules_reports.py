@@ -145,7 +145,7 @@ def test_matcher_reports_all_mistakes_at_once() -> None:
 
 
 def test_arrays_rule_that_names_no_array_is_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"BK203 .*no array \(object\).*name the array") as raised:
+    with pytest.raises(InvalidInput, match=r"BK203 .*not an array \(object\).*name the array") as raised:
         ruled.matcher({"body": [1]}, {"arrays": {"$": "unordered"}}, "http")
     assert raised.value.problems[0].at == ("comparison", "arrays", "$")
 

@@ -137,7 +137,7 @@ def test_convert_there_and_back_is_the_same_but_for_the_listed_losses(stated: li
 LLM_JUDGE = {"type": "model", "config": {"method": "llm_judge"}}
 TO_EVA = {
     "{input: {type: prompt, content: '{{x}}'}, expected: {value: b}}": [
-        "the variable {{x}} of the project stands"
+        "the variable {{x}} of the project is literal"
     ],
     "{input: {type: skill, content: x}, expected: {value: b}, execution: {type: skill, skill_name: s}}": [
         "a prompt folder asks a model, and this asks by `type: skill`"

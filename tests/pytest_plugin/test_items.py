@@ -311,4 +311,4 @@ def test_option_without_baselinekit_is_a_usage_error(pytester: pytest.Pytester) 
     lay(pytester, {"a.yaml": PASSES})
     result = pytester.runpytest_inprocess("--baselinekit-var", "sum=3")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--baselinekit-var is said of collected baselines: add --baselinekit"])
+    result.stderr.fnmatch_lines(["*--baselinekit-var is about collected baselines: add --baselinekit"])

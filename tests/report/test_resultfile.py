@@ -111,7 +111,7 @@ def problems_of(raw: Any) -> str:
             "red",
             "unknown key 'colour': use the version that wrote it, or write it again: ",
         ),
-        (("summary", "passed"), 2, "says 2 passed, and the results are 1"),
+        (("summary", "passed"), 2, "has 2 passed, and the results are 1"),
         (("results", 0, "id"), "../../etc", "letters, digits"),
         (("results", 0, "id"), "b", "'b' occurs twice: results[0] has it too"),
         (("results", 0, "differences", 0, "path"), "a.*", "expected a list, found 'a.*'"),
