@@ -56,6 +56,11 @@ class Problem(NamedTuple):
         """The message and the hint as one text."""
         return f"{self.message}: {self.hint}" if self.hint else self.message
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """The problem without its place, as JSON output has it."""
+        return {"code": self.code, "what": self.message, "fix": self.hint}
+
     def placed(self, place: Place | None) -> "Problem":
         return self._replace(place=place) if self.place is None else self
 

@@ -19,6 +19,7 @@ DOCUMENTS = [
     *(ROOT / "docs").glob("*.md"),
     *(ROOT / "benchmarks").glob("*.md"),
     ROOT / "tests/golden/README.md",
+    ROOT / "tests/checklist.md",
     *(ROOT / "baselinekit/codes").glob("*.md"),
 ]
 

@@ -89,7 +89,7 @@ def learnt_as_json(volatile: Volatile, place: Place | None = None) -> dict[str, 
 
 def unlearnt_as_json(found: UnlearnablePlace, place: Place | None = None) -> dict[str, Json]:
     facts: dict[str, Json] = {"path": render(found.path), "kind": found.kind, "line": place and place.line}
-    return facts | {"what": found.message, "mend": found.hint}
+    return facts | {"what": found.message, "fix": found.hint}
 
 
 def document(captured: capturing.Captured) -> dict[str, Json]:

@@ -331,7 +331,7 @@ class Delivery(Struct):
 
     def _document(self, written: list[Json], planned: list[Json]) -> dict[str, Json]:
         lost: list[Json] = [
-            {"what": loss.message, "mend": loss.hint, "at": place, "case": loss.case and loss.case.id}
+            {"what": loss.message, "fix": loss.hint, "at": place, "case": loss.case and loss.case.id}
             for place, loss in self.lost
         ]
         return {

@@ -99,8 +99,7 @@ def show_document(document: Json) -> None:
 
 def problem_document(problem: Problem) -> dict[str, Json]:
     file, line, column = problem.place or (None, None, None)
-    facts: dict[str, Json] = {"code": problem.code, "what": problem.message, "mend": problem.hint}
-    return facts | {"file": file, "line": line, "column": column}
+    return {**problem.facts, "file": file, "line": line, "column": column}
 
 
 def show_json(written: str) -> None:

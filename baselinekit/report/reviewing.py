@@ -7,7 +7,6 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from baselinekit.errors import Problem
 from baselinekit.escape import escape_ci_commands, escape_controls, one_line
 from baselinekit.model import changes
 from baselinekit.model.changes import RISKS, Change, Member, RefreshPlan, RefreshProposal, Risk, Scene, Verb
@@ -191,13 +190,9 @@ def name_members(proposal: RefreshProposal, members: Iterable[Member]) -> list[J
     return [{"id": proposal.plans[n].baseline.id, "number": number} for n, number in members]
 
 
-def problem_document(problem: Problem) -> dict[str, Json]:
-    return {"code": problem.code, "what": problem.message, "mend": problem.hint}
-
-
 def refused_document(proposal: RefreshProposal) -> list[Json]:
     refusals = proposal.refusals
-    return [{"id": one.id, "file": one.file, **problem_document(one.problem)} for one in refusals]
+    return [{"id": one.id, "file": one.file, **one.problem.facts} for one in refusals]
 
 
 def unified_file(rewritten: changes.Rewritten) -> list[str]:
@@ -401,7 +396,7 @@ def format_pending_json(
         plan, change = proposal.plans[n], proposal.plans[n].changes[number]
         can_accept = not change.blocked and change.part == "output"
         head = {"id": plan.baseline.id, "number": number, "file": plan.baseline.source.file}
-        blocked = problem_document(change.blocked) if change.blocked else None
+        blocked = change.blocked.facts if change.blocked else None
         choices = {
             name: [{"text": offer.text, "reason": offer.reason} for offer in offered]
             for name, offered in offers[n, number].items()

@@ -73,7 +73,7 @@ def test_f05_compare_on_a_full_disk_leaves_every_file(project: Drill, tmp_path: 
 @pytest.mark.parametrize("what", ["folder", "file-of-another", "everything"])
 def test_f14_compare_without_permission_to_write_reports_it(project: Drill, runs: Warm, what: str) -> None:
     """A file of another's in a folder of one's own is replaced, as an editor would; its bytes are the new
-    ones, and it is told when it cannot."""
+    ones, and it is reported when it cannot."""
     runs.run(project.folder, "compare", "--no-record")
     shutil.rmtree(project.folder / ".baselinekit")
     open_to_all(project.folder)

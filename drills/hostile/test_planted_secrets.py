@@ -52,7 +52,7 @@ ONE_OF_EACH = ("sent", "shut", "writes", "skill-answers", "prompt-default", "pro
 """Every kind of recipe, answers and errors, for the ways to run that tell no more of one than of another."""
 
 FEW = ONE_OF_EACH if os.environ.get("BASELINEKIT_THOROUGH") else ("shut", "prompt-default")
-"""What goes through those ways on an ordinary day: the first run has told all of them."""
+"""What goes through those ways on an ordinary day: the first run has reported all of them."""
 
 SECRET = {"secret": True, "hosts": ["127.0.0.1"]}
 SMALL = ["s3same-open", "door-number-17", "8271-4411"]
@@ -181,13 +181,13 @@ def test_f07_f49_a_hundred_planted_secrets_are_nowhere(project: Attacked) -> Non
     def run(*more: str) -> Ran:
         return project.run(*more, *words, env=environment())
 
-    told = run("compare", "-v", "--record-calls", "calls", "-o", "r.md", "-o", "r.junit.xml", "-o", "r.json")
-    assert told.exit_code == 1, told.output
+    first = run("compare", "-v", "--record-calls", "calls", "-o", "r.md", "-o", "r.junit.xml", "-o", "r.json")
+    assert first.exit_code == 1, first.output
     results = {
         result["id"]: result for result in json.loads((project.folder / "r.json").read_text())["results"]
     }
     assert set(results) == set(recipes())
-    assert {result["outcome"] for result in results.values()} == {"failed", "error"}, told.output
+    assert {result["outcome"] for result in results.values()} == {"failed", "error"}, first.output
     assert [id for id, result in results.items() if "***" not in json.dumps(result)] == ["bad"]
     assert list((project.folder / "calls").rglob("*.json"))
     assert list((project.folder / ".baselinekit/pending").iterdir())
@@ -197,7 +197,7 @@ def test_f07_f49_a_hundred_planted_secrets_are_nowhere(project: Attacked) -> Non
     one_of_each = [word for id in FEW for word in ("--id", id)]
     nothing_is_out(
         project,
-        told,
+        first,
         run("compare", "--json", "--cache", *one_of_each),
         run("compare", "--offline", "calls", *one_of_each),
         run("compare", "--id", "prompt-*", "--resume"),
@@ -265,7 +265,7 @@ def test_f07_a_declared_secret_is_named_in_file_names_too(project: Attacked) -> 
 
 
 def test_a_secret_around_a_run_is_no_drift(project: Attacked) -> None:
-    """Masked at the capture, it is masked when it is compared as well."""
+    """Masked at the capture, it is masked when it is first as well."""
     said = ["echo", f"{DECLARED[6]} {KNOWN[0]}"]
     variables = {"s": {"from_env": "S6", "secret": True}}
     project.configure(environment={"tool": {"command": said}}, variables=variables)

@@ -1,4 +1,4 @@
-"""A refresh that is killed, that meets another one, or a folder that nobody may write: each file is the old
+"""A refresh that is killed, that meets another one, or a folder that no one may write: each file is the old
 one or the new one, whole."""
 
 import random

@@ -1,6 +1,7 @@
 """What is typed after `capture`: the request that it becomes, and the rules of its file."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -173,12 +174,9 @@ def test_options_of_a_command_fill_fields_of_their_own_and_take_finite_numbers()
     assert Number(0, 1).convert("0.1", None, None) == 0.1
 
 
-def test_several_urls_with_different_values_of_one_secret_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_urls_with_different_values_of_one_secret_are_refused(tmp_path: Path) -> None:
     """All of them would be sent with the value of the first."""
-    monkeypatch.chdir(tmp_path)
     urls = [f"http://127.0.0.1:9/{number}?api_key=k-12345678{number}" for number in (1, 2)]
-    with pytest.raises(InvalidInput, match="different values of api_key") as raised:
+    with chdir(tmp_path), pytest.raises(InvalidInput, match="different values of api_key") as raised:
         cli.main(["capture", "http", *urls, "--secret", "api_key"], standalone_mode=False)
     assert "k-12345678" not in str(raised.value)

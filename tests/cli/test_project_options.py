@@ -1,5 +1,6 @@
-"""The options of the project: they stand before or after the name of a command."""
+"""The options of the project: they are given before or after the name of a command."""
 
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,10 +73,7 @@ def test_project_option_without_effect_on_a_command_is_refused(words: str) -> No
         ("grade --value 4 --list", "--value"),
     ],
 )
-def test_option_of_another_use_of_a_command_is_refused(
-    words: str, flag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_option_of_another_use_of_a_command_is_refused(words: str, flag: str, tmp_path: Path) -> None:
     """A review with --dry-run would write all the same."""
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidInput, match=f"{flag} .*(has no effect|cannot be combined)"):
+    with chdir(tmp_path), pytest.raises(InvalidInput, match=f"{flag} .*(has no effect|cannot be combined)"):
         cli.main(words.split(), standalone_mode=False)
