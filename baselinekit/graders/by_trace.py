@@ -169,8 +169,8 @@ TOOL_TRAJECTORY = GraderType(
 
 # What an answer took: time, dollars and tokens. The output is not looked at.
 
-_PRICES = "state `prices:` of the model, or let the target tell its `cost_usd`"
-_USAGE = "let the target tell its `token_usage: {input, output}`"
+_PRICES = "state `prices:` of the model, or let the target report its `cost_usd`"
+_USAGE = "let the target report its `token_usage: {input, output}`"
 
 
 class LatencyLimit(Struct):

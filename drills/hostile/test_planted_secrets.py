@@ -265,7 +265,7 @@ def test_f07_a_declared_secret_is_named_in_file_names_too(project: Attacked) -> 
 
 
 def test_a_secret_around_a_run_is_no_drift(project: Attacked) -> None:
-    """Masked at the capture, it is masked when it is first as well."""
+    """Masked at the capture, it is masked when it is compared as well."""
     said = ["echo", f"{DECLARED[6]} {KNOWN[0]}"]
     variables = {"s": {"from_env": "S6", "secret": True}}
     project.configure(environment={"tool": {"command": said}}, variables=variables)
