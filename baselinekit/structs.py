@@ -53,7 +53,7 @@ else:
         @abstractmethod
         def form(cls, raw):
             is_number = type(raw) in (int, float, Decimal) or (isinstance(raw, str) and raw[:1].isdigit())
-            return Decimal if is_number and 0 <= float(raw) < float("inf") else None
+            return Decimal if is_number and 0 <= float(str(raw)) < float("inf") else None
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))

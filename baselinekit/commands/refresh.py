@@ -563,15 +563,10 @@ def version_of(project: Project, clients: Clients) -> str | None:
 
 
 def apply(
-    project: Project,
-    approvals: Sequence[model.Approval],
-    stamp: model.ApprovalNote,
-    sync: bool = True,
-    dry_run: bool = False,
+    project: Project, approvals: Sequence[model.Approval], stamp: model.ApprovalNote, dry_run: bool = False
 ) -> model.Applied:
     """Write what was accepted, except what would not be a valid baseline, and drop what was kept of it and of
-    what was rejected. What is undecided stays kept. `sync=False` is for callers that wait for the disk only
-    once, after many files."""
+    what was rejected. What is undecided stays kept."""
     renewals: list[Renewal] = []
     failures: list[Problem] = []
     for approval in approvals:
@@ -584,7 +579,7 @@ def apply(
                 unfit = "what was accepted does not fit the rules"
                 problems = [replace(one, message=f"{unfit}: {one.message}") for one in error.problems]
                 failures += locate_problems(after, problems, project.root)
-    applied = renew(renewals, project.root, sync, dry_run)
+    applied = renew(renewals, project.root, dry_run)
     kept_ids = pending_ids(project.root)
     for approval in approvals:
         if not dry_run and (not approval.writes or approval.plan.baseline.id in applied.ids):

@@ -122,9 +122,19 @@ def weakened(
     if now:
         modes = _mode(before), _mode(after)
         flags = model.FLAGS - ({"normalize_newlines"} if modes[0].type != modes[1].type else set())
-        ways += compare_values(_rules(before, modes[0], flags), _rules(after, modes[1], flags), ())
+        for way in compare_values(_rules(before, modes[0], flags), _rules(after, modes[1], flags), ()):
+            gone = way.at[:2] == ("comparison", "tolerance") and way.at[2] not in after.comparison.tolerance
+            weakens = applies_elsewhere(after.comparison, str(way.at[2])) if gone else way.weakens
+            ways.append(replace(way, weakens=weakens))
     ways += compare_values(selecting(before.metadata), selecting(after.metadata), ("metadata",))
     return ways
+
+
+def applies_elsewhere(rules: model.Rules, text: str) -> bool:
+    """Whether a path may be ignored, or have another tolerance, once it has none of its own."""
+    ends, ignored = ("*", text.rpartition(".")[2]), (rules.options or model.Options()).ignore_values or ()
+    others = (*rules.ignore_fields, *rules.ignore_values, *ignored, *rules.tolerance)
+    return any(one.endswith(ends) for one in others)
 
 
 def _outputs(baseline: model.Baseline) -> dict[str, tuple[Path, Json]]:
@@ -247,7 +257,8 @@ def compare_values(old: Any, new: Any, path: Path) -> Iterator[Way]:
     that the table does not know (a pattern, a schema, a rubric) may ask for anything: it weakens."""
     if is_same(old, new):
         return
-    key = path[-1] if path else ""
+    names = path[:2] if len(path) == 3 and path[1] in ("arrays", "fields", "tolerance") else path
+    key = names[-1] if names else ""
     is_whole = key in (*_EXPECTATIONS, "json_schema")
     if isinstance(old, Struct) and old.__class__ is new.__class__ and not is_whole:
         for name in old.__struct_fields__:
@@ -256,11 +267,9 @@ def compare_values(old: Any, new: Any, path: Path) -> Iterator[Way]:
         for name in {**old, **new}:
             yield from compare_values(old.get(name), new.get(name), (*path, str(name)))
     else:
-        is_stricter = next((_STRICTER[name] for name in reversed(path) if name in _STRICTER), None)
+        is_stricter = next((_STRICTER[name] for name in reversed(names) if name in _STRICTER), None)
         if is_stricter is None or not is_stricter(old, new):
-            # another tolerance may apply where one is gone, or none at all
-            is_tolerance_gone = isinstance(old, model.Tolerance) and new is None
-            yield Way(path, _describe(old, new), key not in _EXPECTATIONS and not is_tolerance_gone)
+            yield Way(path, _describe(old, new), key not in _EXPECTATIONS)
 
 
 def _describe(old: Any, new: Any) -> str:

@@ -10,6 +10,7 @@ from baselinekit.clients.programs.git import Git
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.model.recipes import Config
 from baselinekit.store import project
+from baselinekit.store.atomic import reporting
 
 
 def find_config(git: Git, commit: str, config_path: str | None) -> tuple[str, Config] | None:
@@ -43,12 +44,15 @@ def config(git: Git, commit: str, name: str) -> Config | None:
 @contextmanager
 def laid_out(git: Git, commit: str, wanted: Callable[[str], bool]) -> Iterator[str]:
     """Yield a temporary folder with the wanted files of a commit; links are left out."""
-    tree = {name: one for name, one in git.tree(commit).items() if wanted(name) and not one.is_link}
+    named = ((name, one) for name, one in git.tree(commit).items() if wanted(name) and not one.is_link)
+    tree = {name: one for name, one in named if ".." not in name.split("/")}
     with tempfile.TemporaryDirectory() as folder:
         root = os.path.realpath(folder)
+        project.set_limits(root, project.limits_of(git.folder))
         for name, data in git.contents(tree).items():
             path = os.path.join(root, name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "wb") as file:
-                file.write(data)
+            with reporting("the temporary folder"):
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "wb") as file:
+                    file.write(data)
         yield root

@@ -65,7 +65,7 @@ def reporting(name: str) -> Iterator[None]:
 def cannot_write(name: str, error: OSError) -> Problem:
     """Describe why something could not be written, and what to do about it."""
     reason = (os.strerror(error.errno) if error.errno else str(error)).lower()
-    hint = "nothing was changed: make room or make it writable, then run again"
+    hint = "make room or make it writable, then run again"
     return Problem("BK120", f"{name} cannot be written: {reason}", hint)
 
 

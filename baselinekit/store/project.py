@@ -40,7 +40,7 @@ def limits_of(root: str) -> FileLimits:
     return _LIMITS.get(root, USUAL)
 
 
-def set_limits(root: str, limits: Limits) -> None:
+def set_limits(root: str, limits: Limits | FileLimits) -> None:
     """Set the limits for the files of a project. They are kept by root, which everything that reads files
     knows."""
     _LIMITS[root] = FileLimits(limits.files or USUAL.files, limits.file_size or USUAL.file_size)

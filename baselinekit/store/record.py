@@ -164,11 +164,12 @@ def merge_records(sides: list[bytes], file: str) -> list[bytes]:
     except BaselinekitError:
         return sides
     splices: list[list[Splice]] = [[], [], []]
-    for key, base in found[0].items():
-        parts = [parts[key] for parts in found if key in parts]
-        value = base.value
-        if len(parts) == len(found):  # else one side removed it: git sees no change on the other
-            value = _merged(key[1], *(part.value for part in parts))
+    for key in dict.fromkeys(key for parts in found for key in parts):
+        base, *both = (parts.get(key) for parts in found)
+        parts = [part for part in (base, *both) if part is not None]
+        value = parts[0].value
+        if None not in both:  # else one side removed or added it: git sees no change on the other
+            value = _merged(key[1], base and base.value, *(part.value for part in parts[-2:]))
         written = next((part.written for part in parts if part.value == value), str(value))
         for own, own_parts in zip(splices, found, strict=True):
             if key in own_parts:

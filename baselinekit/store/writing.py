@@ -40,18 +40,10 @@ def check_folder(root: str, folder: str) -> None:
 
 
 def write_file(
-    record: dict[str, Json],
-    file: str,
-    root: str,
-    inline_limit: int,
-    schema: str,
-    *,
-    new: bool = True,
-    sync: bool = True,
+    record: dict[str, Json], file: str, root: str, inline_limit: int, schema: str, *, new: bool = True
 ) -> None:
     """Write a record as a whole file. With `new` the file must not exist yet. An output that is too large
-    goes into a file of its own beside it, with the same stem. `sync=False` is for files that can be
-    reproduced."""
+    goes into a file of its own beside it, with the same stem."""
     target = resolve(root, file)
     with atomic.reporting(posixpath.dirname(file)):
         os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -62,8 +54,8 @@ def write_file(
         known, output_file = split_large_output(record["baseline"], file, stem, root, inline_limit)
         text = f"# yaml-language-server: $schema={schema}\n{dump_yaml({**record, 'baseline': known})}"
         if output_file:
-            atomic.replace_file(*output_file, sync=sync)
-        atomic.replace_file(root, file, text.encode("utf-8"), new=new, sync=sync)
+            atomic.replace_file(*output_file)
+        atomic.replace_file(root, file, text.encode("utf-8"), new=new)
 
 
 def add_baseline(
@@ -164,9 +156,9 @@ class Renewal(Struct):
     output_file: tuple[str, str, bytes] | None = None
 
 
-def renew(renewals: Sequence[Renewal], root: str, sync: bool = True, dry_run: bool = False) -> Applied:
+def renew(renewals: Sequence[Renewal], root: str, dry_run: bool = False) -> Applied:
     """Write the renewals, and return the changed files; with `dry_run`, write nothing. A record that cannot
-    be renewed does not stop the others. `sync=False` is for callers that sync once, after many calls."""
+    be renewed does not stop the others."""
     by_file: dict[str, list[Renewal]] = {}
     for renewal in renewals:
         by_file.setdefault(renewal.source.file, []).append(renewal)
@@ -201,7 +193,7 @@ def renew(renewals: Sequence[Renewal], root: str, sync: bool = True, dry_run: bo
             whole = root, file, data, encode(body, bom)
             for folder, name, old, new in () if dry_run else (*beside, whole):
                 if new != old:
-                    atomic.replace_file(folder, name, new, sync=sync)
+                    atomic.replace_file(folder, name, new)
             changed = [(name, old, new) for _, name, old, new in (whole, *beside) if new != old]
             rewritten += [Rewritten(name, as_text(old), as_text(new)) for name, old, new in changed]
             ids += done
@@ -306,7 +298,7 @@ def with_origin(body: str, file: str, origin: str) -> tuple[str, str]:
         return with_settings(body, file, [Edit(("base_url",), origin)]), f"base_url: {origin}"
     variables = config.get("variables") or {}
     name = re.sub(r"\W+", "_", f"url_{urlsplit(origin).netloc}".lower())
-    if name in variables:
-        name = f"{name}_{len(variables) + 1}"
+    others = (f"{name}_{number}" for number in range(2, len(variables) + 3))
+    name = next(one for one in (name, *others) if one not in variables)
     text = with_settings(body, file, [Edit(("variables", name), origin)])
     return text, f"variables: {name}: {origin}"

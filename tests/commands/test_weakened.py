@@ -231,6 +231,8 @@ arrays: {rows: {by: id}} | arrays: {rows: unordered}
 tolerance: {price: {abs: 1}} | tolerance: {price: {rel: 0.1}}
 arrays: {rows: {by: id}} | arrays: {rows: {by: n}}
 latency: {max_seconds: 3} | latency: {max_ratio: 2}
+ | tolerance: {cost: {abs: 5}, value: {abs: 9}}
+tolerance: {"*": {abs: 1}, price: {abs: 0.1}} | tolerance: {"*": {abs: 1}}
 """
 """What takes something more, or what the table of the code does not know."""
 

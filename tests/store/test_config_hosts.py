@@ -26,7 +26,7 @@ CASES = [
     ),
     (
         "base_url: https://a.example\nvariables: {user: ada, url_10_0_0_5_8080: x}\n",
-        "base_url: https://a.example\nvariables: {user: ada, url_10_0_0_5_8080: x, url_10_0_0_5_8080_3: "
+        "base_url: https://a.example\nvariables: {user: ada, url_10_0_0_5_8080: x, url_10_0_0_5_8080_2: "
         f'"{WHERE}"}}\n',
     ),
 ]

@@ -68,6 +68,7 @@ def yaml(last: str = "null", count: int = 0, captured: str = "2025-12-01T10:00:0
         (yaml(OLD, 4), yaml(NEW, 0), yaml(OLD, 5), NEW, 1),  # begun anew by hand, and one more meanwhile
         (yaml(OLD, 4), yaml(OLD, 1), yaml(OLD, 2), OLD, 3),  # both have begun anew
         (yaml(OLD, 4), yaml(OLD, 0, NEW), yaml(NEWER, 9), NEWER, 5),  # a refresh begins anew, too
+        (b"", yaml(OLD, 1), yaml(NEW, 2), NEW, 3),  # added on both sides
         (yaml('"2026-01-01T01:00:00+01:00"', 0), yaml(OLD, 0), yaml(NEW, 0), NEW, 0),
     ],
 )
