@@ -17,14 +17,13 @@ def chance_of_at_most(passes: int, replays: int, rate: float) -> float:
     return 1.0 if passes >= replays else beta_share(replays - passes, passes + 1, 1 - rate)
 
 
-def pass_interval(passes: float, replays: float, confidence: float = 0.95) -> tuple[float, float]:
-    """The confidence interval of the pass rate (Clopper and Pearson): on either side, it leaves out the rates
-    at which counts this far off have a probability below (1 - confidence) / 2."""
-    rare = (1 - confidence) / 2
-    low = 0.0 if not passes else _bisect(lambda p: beta_share(passes, replays - passes + 1, p) < rare)
+def pass_interval(passes: float, replays: float) -> tuple[float, float]:
+    """The 95 % confidence interval of the pass rate (Clopper and Pearson): on either side, it leaves out the
+    rates at which counts this far off have a probability below 2.5 %."""
+    low = 0.0 if not passes else _bisect(lambda p: beta_share(passes, replays - passes + 1, p) < 0.025)
     if passes == replays:
         return low, 1.0
-    return low, _bisect(lambda p: beta_share(passes + 1, replays - passes, p) < 1 - rare)
+    return low, _bisect(lambda p: beta_share(passes + 1, replays - passes, p) < 0.975)
 
 
 def _bisect(before: Callable[[float], bool]) -> float:

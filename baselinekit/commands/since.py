@@ -43,10 +43,6 @@ Stricter = Callable[[Any, Any], bool]
 """Whether the second value asks for more than the first one."""
 
 
-def _rises(old: Any, new: Any) -> bool:
-    return is_number(new) and (old is None or new > old)
-
-
 def _falls(old: Any, new: Any) -> bool:
     return is_number(new) and (old is None or new < old)
 
@@ -72,7 +68,7 @@ _LESS |= {"max_length", "max_delta", "tolerance", "retries"}
 _ON = {"required", "case_sensitive", "strict"}
 
 _STRICTER: dict[str | int, Stricter] = {
-    **dict.fromkeys(_MORE, _rises),
+    **dict.fromkeys(_MORE, lambda old, new: is_number(new) and (old is None or new > old)),
     **dict.fromkeys(_LESS, _falls),
     **dict.fromkeys(("abs", "rel"), lambda old, new: old is not None and _falls(old, new)),
     **dict.fromkeys(_ON, lambda old, new: new is True),

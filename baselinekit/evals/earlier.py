@@ -249,13 +249,13 @@ def cases(report: Report) -> list[Result]:
     return [result for result in report.results if result.case is not None]
 
 
-def _without_datasets(report: Report, shared: Collection[str]) -> Report:
-    """The report with the names of cases as their ids, where names are unique and ids not `shared`."""
+def _without_datasets(report: Report, shared: set[str]) -> Report:
+    """The report with the names of cases as their ids, where names are unique and neither is `shared`."""
     names = Counter(_own_name(result.id) for result in report.results if result.id not in shared)
 
     def shortened(result: Result) -> Result:
         name = _own_name(result.id)
-        is_unique = result.id not in shared and names[name] == 1
+        is_unique = not shared & {result.id, name} and names[name] == 1
         return replace(result, id=name) if is_unique else result
 
     return replace(report, results=tuple(map(shortened, report.results)))

@@ -116,7 +116,7 @@ def read_stored(file: str, text: str) -> StoredAnswers:
         return number if isinstance(number, int) else 0
 
     for number, row in sorted(_rows_of(file, text), key=attempt):
-        name = row.get("id") or row.get("eval_id")
+        name = row.get("id") or row.get("eval_id") or row.get("test_id")
         if not isinstance(name, str):
             raise _unusable(file, number, "the answer does not say whose it is", "give each an `id`")
         dataset = row.get("dataset")

@@ -124,11 +124,11 @@ def pick(text: str, output: Json, step: str, at: Path) -> Json:
     """Return the value at a path in a step's output, which has every header of the answer in lower case: from
     `$`, or from whichever of the whole output and its body has it. A path with wildcards that matches several
     values gives a list of them. A path may end in a function."""
-    pattern = _pattern_in(text)
+    pattern = lowered = _pattern_in(text)
     match pattern.segments:
         case ("headers", str(name), *rest):
-            pattern = replace(pattern, segments=("headers", name.lower(), *rest))
-    values = _values_at(pattern, output, at)
+            lowered = replace(pattern, segments=("headers", name.lower(), *rest))
+    values = _values_at(lowered, output, at) or _values_at(pattern, output, at)
     if not values:
         hint = suggest_path(pattern, output) or f"its status was {output['status']}"
         raise CannotReplay(Problem("BK313", f"{step}: nothing at {text!r} in its output", hint, at=at))
@@ -309,7 +309,7 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
         headers["cookie"] = ("Cookie", "; ".join([*own, *pairs]))
     for name, value in headers.values():
         if fault := header_fault(name, value):
-            raise invalid("BK108", *fault, (*at, "headers", name))
+            raise invalid("BK108", *fault, (*at, "headers", name) if name in step.headers else at)
     verify, cert = _certificates(execution, setting)
     return Request(
         method=method,

@@ -63,7 +63,7 @@ class UnlearnablePlace(Struct):
 
 
 def ignoring(path: Path) -> str:
-    return f"if it does not matter: --ignore '{render(path) or '$'}'"
+    return f"if it does not matter: --ignore '{render(path)}'"
 
 
 class ReplayView(Struct):
@@ -365,7 +365,7 @@ def evidence_of(volatile: Iterable[Volatile], replays: int, redactor: Redactor) 
         ]
         further = ", …" if len(item.values) > MOST_VALUES else ""
         rows = f" of {len(item.places)} rows" if len(item.places) > 1 else ""
-        lines[render(item.path) or "$"] = f"{times}{rows}: {', '.join(values)}{further}"
+        lines[render(item.path)] = f"{times}{rows}: {', '.join(values)}{further}"
     return lines
 
 
@@ -380,12 +380,13 @@ def evidence_for(path: Path, learnt: Mapping[str, str]) -> str | None:
 
 def evidence_below(path: Path, learnt: Mapping[str, str]) -> bool:
     """Whether any line is about a place in the rows of an array."""
-    return any(_shape_of(key).startswith(f"{_shape_of(render(path))}.*") for key in learnt)
+    rows = f"{_shape_of(render(path))}.*".removeprefix("$.")
+    return any(_shape_of(key).startswith(rows) for key in learnt)
 
 
 def _shape_of(key: str) -> str:
     """Return the key of a line with `*` for each row."""
-    return _INDEX.sub(".*", key) or "$"
+    return _INDEX.sub(".*", key).removeprefix(".")
 
 
 def is_handwritten(value: Json, path: Path, learnt: Mapping[str, str]) -> bool:

@@ -8,7 +8,7 @@ import datetime
 import enum
 import json
 import uuid
-from collections import Counter
+from collections import Counter, UserString
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, ValuesView
 from contextlib import suppress
 from decimal import Decimal
@@ -313,6 +313,7 @@ _FORMS: tuple[tuple[Callable[[Any], bool], Form], ...] = (
     (_has("multi_items"), lambda value: _group_by_key(value.multi_items())),
     (_has("to_wsgi_list", of="werkzeug"), lambda value: _group_by_key(value.to_wsgi_list())),
     (lambda value: isinstance(value, Mapping), dict),
+    (_has("keys", of="sqlite3", name="Row"), dict),
     (lambda value: isinstance(value, Sequence), list),
 )
 
@@ -327,6 +328,7 @@ _BUILTIN_FORMS: dict[type, Form] = {
     datetime.timedelta: datetime.timedelta.total_seconds,
     uuid.UUID: str,
     PurePath: PurePath.as_posix,
+    UserString: str,
     bytes: text_of,
     bytearray: text_of,
     memoryview: text_of,

@@ -135,7 +135,7 @@ class Stored(MutableStruct):
                     self.is_checked |= mode.type != "numeric" or isinstance(value, list)
             return
         meant = self.templates.of(value) if has_marker(value) else value
-        if meant is value and value in self.templates.invalid:
+        if value in self.templates.invalid:
             self.report(at, *self.templates.invalid[value].problems)
         is_compared = mode.type != "numeric" or is_number(meant) or isinstance(meant, Placeholder | Inline)
         self.is_checked |= is_compared

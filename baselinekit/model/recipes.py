@@ -118,7 +118,7 @@ class ModelQuestion(Struct):
     asker: str = ""
 
 
-class Usage(Struct):
+class Usage(Struct, forbid_unknown_fields=False):
     """The tokens and cost of an answer. None: unknown. `tokens_cached`: those of `tokens_in` from a cache."""
 
     tokens_in: Count | None = None

@@ -5,6 +5,7 @@ import csv
 import os.path
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from itertools import product
 from math import prod
 from typing import Any
@@ -417,13 +418,13 @@ def _read_value(what: str, value: Json, reading: Reading) -> Json:
 def _cases(
     test: StatedTest, prompts: Sequence[PromptText], providers: Sequence[Provider], reading: Reading
 ) -> Iterator[dict[str, Json]]:
-    variants: list[Mapping[str, Json]] = []
+    asked: list[tuple[Mapping[str, Json], Provider, PromptText]] = []
     with reading.listing(test.at):
-        variants = _variants(test, reading)
-    for values, provider, prompt in product(variants, _asked(test, providers, reading), prompts):
-        chosen = test.merged.get("prompts") or provider.prompts
-        if chosen and prompt.label not in chosen and prompt.label.partition(":")[0] not in chosen:
-            continue
+        every = product(_variants(test, reading), _asked(test, providers, reading), prompts)
+        asked = [one for one in every if _fits(one[2].label, test.merged.get("prompts") or one[1].prompts)]
+        if prompts and not asked:
+            raise NotCarried("nothing fits its values, `prompts` and `providers`", "correct them")
+    for values, provider, prompt in asked:
         with reading.listing(test.at):
             case = _case(test, values, prompt, provider, reading)
             labels = [prompt.label] if len(prompts) > 1 else []
@@ -443,7 +444,12 @@ def _asked(test: StatedTest, providers: Sequence[Provider], reading: Reading) ->
         named = [provider for provider in providers if provider.label == own]
         single = None if named else _provider(own, (*test.at, "provider"), reading)
         return named or ([single] if single else providers)
-    return providers if names is None else [one for one in providers if one.label in names]
+    return [one for one in providers if _fits(one.label, names)]
+
+
+def _fits(label: str, names: Sequence[str] | None) -> bool:
+    """Whether a name selects a label: whole, its part before a colon, or with `*`. No names select all."""
+    return not names or any(fnmatchcase(label, name) or f"{label}:".startswith(f"{name}:") for name in names)
 
 
 def _case(

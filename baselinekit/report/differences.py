@@ -26,7 +26,7 @@ from baselinekit.values.alignment import gaps
 from baselinekit.values.changes import group_alike, row_pattern, same_change
 from baselinekit.values.paths import of_any_row, render
 from baselinekit.values.places import value_or_absent
-from baselinekit.values.texts import count_noun, cut_position, list_first, note
+from baselinekit.values.texts import count_noun, list_first, note
 
 # Both sides of a difference: a long text is cut to what changed, at the same places on both sides.
 
@@ -89,7 +89,7 @@ def _render(text: str, changed: list[tuple[int, int]], around: int, room: int) -
         if hidden <= around:
             after, gap = before, ""
         for first, last, words in ((at, after, ""), (before, end, gap)):
-            fitting = first + cut_position(text[first:last], room)
+            fitting = min(last, first + room)
             shown += words + text[first:fitting]
             room -= fitting - first
             if fitting < last:

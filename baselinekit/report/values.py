@@ -8,7 +8,7 @@ from textwrap import shorten
 from baselinekit.escape import json_string, one_line
 from baselinekit.lazy import lazy_pattern
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.values.texts import count_noun, cut_position, note, split_note
+from baselinekit.values.texts import count_noun, note, split_note
 
 # A value as JSON text, every number with its original digits.
 
@@ -89,7 +89,7 @@ def _line(text: str, cut_count: int, limit: int) -> str:
     fitting = len(text) if len(text) <= limit and len(one_line(text)) <= limit else -1
     if fitting < 0:
         sizes = range(1, min(len(text), limit) + 1)
-        fitting = cut_position(text, bisect_right(sizes, limit, key=lambda size: len(one_line(text[:size]))))
+        fitting = min(len(text), bisect_right(sizes, limit, key=lambda size: len(one_line(text[:size]))))
     return one_line(text[:fitting]) + note(cut_count + len(text) - fitting)
 
 
@@ -102,5 +102,5 @@ def as_text(value: Json, template: bool = False) -> str:
 
 
 def cut(text: str, limit: int = LONGEST) -> str:
-    end = cut_position(text, limit)
+    end = min(len(text), limit)
     return text[:end] + note(len(text) - end)

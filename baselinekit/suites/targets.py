@@ -326,7 +326,7 @@ class TargetsFile(TargetList, kw_only=True):
         found += self._unset_variables({key: raw[key] for key in used})
         entry = {"judge": self.expand(values.pop("judge", None)), "workers": values.pop("workers", None)}
         if provider in _PROVIDERS:
-            entry |= {"type": provider, **_as_templates(values)}
+            entry |= {**_as_templates(values), "type": provider}
         else:
             entry |= {"type": "prompt", "model": name}
         if is_stated:
@@ -354,7 +354,7 @@ class TargetsFile(TargetList, kw_only=True):
             message = "expected a variable such as ${{ NAME }}, found a text"
             found.append(Problem("BK105", message, "a key does not belong into a file", at=("key",)))
         rest = {"base_url": _MODEL_PROVIDERS[provider], **stated, "key": key and key[1]}
-        del rest["model"]
+        rest.pop("model", None)
         model = found.take(read_as(Model, rest))
         if model is None or named is None:
             return None, found
@@ -452,8 +452,9 @@ def _in_our_keys(raw: Mapping[str, Json]) -> tuple[dict[str, Json], list[Problem
             continue
         *above, own = _OTHER_NAMES.get(name, (name,))
         place = values.setdefault(above[0], {}) if above else values
-        if own in place:
+        if not isinstance(place, dict) or own in place:
             problems.append(Problem("BK798", f"{own!r} is stated twice", "keep one of the two", at=(key,)))
+            continue
         if name.endswith("_ms") and type(value) in (int, float):
             value /= 1000
         if name == "healthcheck" and isinstance(value, dict):

@@ -42,7 +42,7 @@ def mask_and_clip(text: str, limit: int, mask: Mask, counted: bool = True) -> st
     if not text:
         return text
     text, omitted = split_note(mask(text))
-    end = cut_position(text, limit)
+    end = min(len(text), limit)
     left_out = omitted + len(text) - end
     if counted:
         return text[:end] + note(left_out)
@@ -84,7 +84,3 @@ def split_note(text: str) -> tuple[str, int]:
 def note(omitted: int) -> str:
     """The note in place of the characters that are left out."""
     return f" … and {count_noun(omitted, 'more character')}" if omitted else ""
-
-
-def cut_position(text: str, limit: int) -> int:
-    return min(len(text), limit)

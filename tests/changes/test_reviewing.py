@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from baselinekit.changes.reviewing import Review, settle_plans
 from baselinekit.commands import review as reviewing
 from baselinekit.commands.refresh import apply
-from baselinekit.model.changes import Applied, ApprovalNote, Decision
+from baselinekit.model.changes import ApprovalNote, Decision
 from baselinekit.report.reviewing import format_screen
 from baselinekit.report.wording import Style, width
 from baselinekit.values.paths import render
@@ -62,10 +62,6 @@ def _verbs(review: Review) -> dict[str, str]:
         )
         for (n, number), item in review.ledger.decided.items()
     }
-
-
-def _finish(desk: Desk, review: Review) -> Applied:
-    return apply(desk.project, settle_plans(review.plans, review.ledger.decided), ApprovalNote())
 
 
 NAME, ROWS, ID, AGE, OLD = "body.name", "body.rows[0].n", "body.id", "body.age", "body.old"
@@ -157,7 +153,7 @@ def test_review_never_accepts_a_masked_value(tmp_path: Path) -> None:
     assert dialog is not None
     assert [offer.text for offer in dialog.offers][-1] == "<<any>>"
     _typed(review, "1\r")
-    _finish(desk, review)
+    apply(desk.project, settle_plans(review.plans, review.ledger.decided), ApprovalNote())
     assert desk.compare().summary.passed == 1
 
 

@@ -13,7 +13,7 @@ from baselinekit.commands.loading import load
 from baselinekit.commands.recording import mask_report
 from baselinekit.commands.refresh import Permit, accepted_by, reason_against
 from baselinekit.errors import InvalidInput, NothingSelected
-from baselinekit.model.changes import Applied, ApprovalNote
+from baselinekit.model.changes import ApprovalNote
 from baselinekit.model.values import Json
 from baselinekit.report import forms as table
 from baselinekit.store.results import drop_pending
@@ -35,10 +35,6 @@ def desk(tmp_path: Path) -> Desk:
 
 def failed(desk: Desk) -> None:
     assert desk.compare(record="never").exit_code == 1
-
-
-def codes(applied: Applied) -> list[str]:
-    return [problem.code for problem in applied.failures]
 
 
 def test_refresh_removes_the_evidence_of_a_lost_placeholder(desk: Desk) -> None:
@@ -348,7 +344,7 @@ def test_refresh_refuses_an_output_that_its_rules_do_not_allow(tmp_path: Path) -
     desk.says("a", {"rows": [{"k": 1, "v": 1}, {"k": 1, "v": 2}]})
     failed(desk)
     before = file.read_text()
-    assert codes(desk.refresh("a")) == ["BK221"]
+    assert [problem.code for problem in desk.refresh("a").failures] == ["BK221"]
     assert file.read_text() == before
 
 

@@ -74,10 +74,6 @@ def remove(name: str) -> Callable[[Checkout], None]:
     return lambda repository: (repository.folder / name).unlink()
 
 
-def move(old: str, new: str) -> Callable[[Checkout], None]:
-    return lambda repository: (repository.folder / old).rename(repository.folder / new) and None
-
-
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     checkout = Checkout(tmp_path_factory.mktemp("since") / "checkout")
@@ -108,7 +104,7 @@ def chosen(repository: Checkout, rev: str = "then", folder: str = "") -> tuple[l
         (edit("baselines/plain.yaml", "200", "201"), ["plain"]),
         (edit("baselines/two.yaml", "/second", "/third"), ["second"]),
         (edit("baselines/data/up.txt", "1", "2"), ["tool", "upload"]),
-        (move("baselines/plain.yaml", "baselines/renamed.yaml"), ["plain"]),
+        (lambda at: (at.folder / "baselines/plain.yaml").rename(at.folder / "baselines/b.yaml"), ["plain"]),
         (edit("baselines/large.output.json", "1", "2"), ["large"]),
         (edit("skills/named/more/deep.md", "Very", "Quite"), ["large"]),
         (edit("tools/tool.py", "1", "2"), ["tool"]),

@@ -78,6 +78,10 @@ def test_a53_pair_runs_matches_names_across_forms(tmp_path: Path) -> None:
     theirs.write_bytes(lines(*({"eval_id": "a", "dataset": name, "score": 1} for name in "xy")))
     assert {item.id for item in load_run("theirs.jsonl", str(tmp_path)).results} == {"x/a", "y/a"}
     assert pair_runs(*load_both("theirs.jsonl", "theirs.jsonl", str(tmp_path))).exit_code == 0
+    (tmp_path / "ours.json").write_text(resultfile.render(report(result("x", "+"), result("a/x", "-"))))
+    theirs.write_bytes(lines({"eval_id": "x", "score": 1}))
+    before, _ = load_both("ours.json", "theirs.jsonl", str(tmp_path))
+    assert [item.id for item in before.results] == ["x", "a/x"]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ BODY = {
     "count": 4,
     "tags": ["red", "blue"],
     "on": True,
+    "headers": {"X-Id": "7"},
 }
 OUTPUT = {"status": 200, "headers": {"location": "/orders/17"}, "body": BODY}
 
@@ -29,6 +30,7 @@ OUTPUT = {"status": 200, "headers": {"location": "/orders/17"}, "body": BODY}
         ("body.name", "ORD-2024-17"),
         ("$.status", 200),
         ("tags", ["red", "blue"]),
+        ("headers.X-Id", "7"),
         ("$.body.items.`len`", 2),
         ("$.body.name.`len`", 11),
         ("$.body.name.`split(-, 0, 1)`", "ORD"),

@@ -155,7 +155,7 @@ ANSWER = {"output_messages": [{"role": "assistant", "content": "42", "tool_calls
         ("t.jsonl", json.dumps({"eval_id": "one", **ANSWER}), "42"),
         ("t.jsonl", '{"eval_id": "one", "dataset": "set", "candidate_answer": "42", "score": 1}', "42"),
         ("t.json", '[{"id": "one", "output": {"risk": 3}}]', {"risk": 3}),
-        ("t.yaml", "- eval_id: one\n  candidate_answer: '42'\n", "42"),
+        ("t.yaml", "- test_id: one\n  candidate_answer: '42'\n", "42"),
         ("t.jsonl", '{"id": "set/one", "text": "whole"}\n{"id": "one", "text": "short"}', "whole"),
     ],
 )

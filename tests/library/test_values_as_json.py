@@ -3,8 +3,9 @@
 import dataclasses
 import datetime
 import enum
+import sqlite3
 import uuid
-from collections import namedtuple
+from collections import UserString, namedtuple
 from decimal import Decimal
 from pathlib import PurePosixPath
 from typing import Any
@@ -55,6 +56,8 @@ def kind(value: type) -> object:
         (datetime.datetime(2024, 1, 15, 10, 30, tzinfo=datetime.UTC), "2024-01-15T10:30:00+00:00"),
         (datetime.timedelta(minutes=1), 60.0),
         (PurePosixPath("a/b"), "a/b"),
+        (UserString("text"), "text"),
+        (sqlite3.Row(sqlite3.connect(":memory:").execute("select 1 a"), (1,)), {"a": 1}),
         (b"text", "text"),
         (b"\xff\x00", {"base64": "/wA="}),
         ({3, 1, 2}, [1, 2, 3]),

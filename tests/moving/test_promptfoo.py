@@ -223,13 +223,14 @@ def test_read_of_values_scenarios_thresholds_and_weights() -> None:
 
 def test_read_of_a_test_with_providers_asks_those() -> None:
     listed = {"id": "openai:gpt-4o", "label": "big", "config": {"temperature": 0}}
-    own = [{"provider": "openai:o"}, {"provider": "big"}, {"provider": "echo"}, {"providers": ["big"]}, {}]
-    tests = [stated_test(IS, **stated) for stated in own]
+    own = [{"provider": "openai:o"}, {"provider": "big"}, {"provider": "echo"}, {"providers": ["b*"]}, {}]
+    tests = [stated_test(IS, **stated) for stated in (*own, {"providers": ["none"]})]
     draft = imported(config(*tests, providers=[listed]))
     big = {"type": "prompt", "model": "big", "temperature": 0}
     asked = [case.get("execution") for case in cases_of(draft)]
     assert asked == [{"type": "prompt", "model": "o"}, big, None, big, big]
-    assert (lost(draft), cases_of(draft)[2]["input"]["type"]) == ([], "echo")
+    assert lost(draft) == ["nothing fits its values, `prompts` and `providers`"]
+    assert cases_of(draft)[2]["input"]["type"] == "echo"
 
 
 def test_read_of_a_reference_is_the_template_of_an_assertion() -> None:

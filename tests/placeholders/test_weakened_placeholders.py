@@ -21,12 +21,7 @@ WORDS = PlaceholderContext(
 )
 
 
-def forms_in(text: str) -> list[str]:
-    return [form.strip() for form in text.split(";")]
-
-
-ALONE = forms_in(
-    r"""
+WRITTEN = r"""
     any; any_string; any_string(1, 90); any_string(1, 80); any_string(36, 36); any_string(0, 5);
     any_nonempty_string; any_nonempty_string(2); length(3); length(1, 10); length(0); any_number;
     any_number(0, 100); any_number(0); any_integer; any_integer(1, 5); any_float; any_float(0.5, 99.5);
@@ -42,7 +37,7 @@ ALONE = forms_in(
     starts_with('OR'); ends_with('.com'); ends_with('m'); var(base); var(size); any_uuid?; any_uuid|null;
     any_string|null; any|null; any_integer as k; any_number as k; any_null?
     """
-)
+ALONE = [form.strip() for form in WRITTEN.split(";")]
 FORMS = tuple(f"<<{name}>>" for name in ALONE)
 
 

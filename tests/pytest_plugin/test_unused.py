@@ -62,10 +62,6 @@ def found(root: Path, run: Run, used: Iterable[str] = (), rootdir: Path | None =
     return unused
 
 
-def files_of(unused: Iterable[Unused]) -> list[str]:
-    return [item.baseline.source.file for item in unused]
-
-
 def reasons(unused: Iterable[Unused]) -> list[str]:
     return sorted(item.reason for item in unused)
 
@@ -82,7 +78,7 @@ def test_find_unused_lists_tests_that_are_gone_or_passed_without(root: Path) -> 
 def test_find_unused_lists_a_name_that_its_test_lost(root: Path) -> None:
     keep(root, A, name="second")
     second = found(root, covered(), [A, B, C])
-    assert files_of(second) == ["baselines/tests/test_a/test_one.second.yaml"]
+    assert [item.baseline.source.file for item in second] == ["baselines/tests/test_a/test_one.second.yaml"]
 
 
 def test_find_unused_leaves_out_files_of_a_failed_test(root: Path) -> None:

@@ -281,6 +281,9 @@ def test_a51_mistake_in_a_target_has_its_place(tmp_path: Path) -> None:
         "provider: azure, model: m, deployment: n": "2:52: 'model' is stated twice: keep one",
         "provider: cli, command: run, healthcheck: {type: tcp}": "2:56: unknown key 'type'",
         "provider: cli, command: run, healthcheck: {command: a, command_template: b}": "2:86: 'command' is",
+        "provider: openai, model: m, retry: 3, retry_backoff_factor: 2": "'factor' is stated twice",
+        "provider: openai": "model",
+        "provider: mock, type: cli, command: x": "unknown key 'command'",
         "provider: claude-code": "unknown provider 'claude-code': one of cli, mock, openai",
     }.items():
         target, found = read_target(keys, tmp_path)

@@ -246,7 +246,7 @@ def post(question: Question, path: str, default: str, own: dict[str, str], body:
     reported = stated.get("error")
     if not 200 <= status < 300:
         text = message_in(reported or stated.get("detail") or stated)
-        raise _failure(question, status, begin if unread else text, response, request.url)
+        raise _failure(question, status, text if isinstance(answer, dict) else begin, response, request.url)
     if unread is not None:
         message = f"{question.name} did not answer in JSON: {unread}; it begins {begin!r}"
         raise cannot_replay("BK612", message, "check its `base_url`; streams are not read")
@@ -281,10 +281,7 @@ def wire_form(
         served = served if isinstance(served, str) else None
         return Reply(replace(reply.answer, served=served, seconds=seconds), reply.fault)
 
-    def check(model: recipes.Model, world: World) -> Iterator[Problem]:
-        return check_wire(model, world, path, default)
-
-    return Form(ask, _USES, _AT_ONCE, check)
+    return Form(ask, _USES, _AT_ONCE, partial(check_wire, path=path, default=default))
 
 
 def url_of(model: recipes.Model, path: str, default: str) -> str:

@@ -68,10 +68,6 @@ def suite_of(run: Report) -> ElementTree.Element:
     return ElementTree.fromstring(render_report(run, "x.junit.xml").encode())[0]
 
 
-def properties_of(suite: ElementTree.Element) -> dict[str, str]:
-    return {item.attrib["name"]: item.attrib["value"] for item in suite.iter("property")}
-
-
 def ctrf_of(run: Report) -> Any:
     return json.loads(render_report(run, "x.ctrf.json"))["results"]
 
@@ -109,7 +105,8 @@ def test_junit_keeps_the_five_outcomes_apart() -> None:
     names = ("tests", "failures", "errors", "skipped", "time", "timestamp")
     assert [suite.attrib[name] for name in names] == ["5", "1", "1", "2", "0.210", "2024-01-20T14:00:00"]
     outcomes = dict.fromkeys(("failed", "error", "unscored", "skipped", "passed"), "1")
-    assert properties_of(suite) == {**outcomes, "complete": "false"}
+    properties = {item.attrib["name"]: item.attrib["value"] for item in suite.iter("property")}
+    assert properties == {**outcomes, "complete": "false"}
     cases = {case.attrib["name"]: case for case in suite.iter("testcase")}
     assert {name: [child.tag for child in case] for name, case in cases.items()} == {
         "users-list": ["failure"],
