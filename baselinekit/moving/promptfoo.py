@@ -447,9 +447,9 @@ def _asked(test: StatedTest, providers: Sequence[Provider], reading: Reading) ->
     return [one for one in providers if _fits(one.label, names)]
 
 
-def _fits(label: str, names: Sequence[str] | None) -> bool:
-    """Whether a name selects a label: whole, its part before a colon, or with `*`. No names select all."""
-    return not names or any(fnmatchcase(label, name) or f"{label}:".startswith(f"{name}:") for name in names)
+def _fits(name: str, names: Sequence[Json] | None) -> bool:
+    """Whether a label is among the names: whole, its part before a colon, or with `*`. No names: each is."""
+    return not names or any(fnmatchcase(name, str(one)) or f"{name}:".startswith(f"{one}:") for one in names)
 
 
 def _case(

@@ -42,11 +42,10 @@ def mask_and_clip(text: str, limit: int, mask: Mask, counted: bool = True) -> st
     if not text:
         return text
     text, omitted = split_note(mask(text))
-    end = min(len(text), limit)
-    left_out = omitted + len(text) - end
+    left_out = omitted + max(len(text) - limit, 0)
     if counted:
-        return text[:end] + note(left_out)
-    return text[:end] + "…" if left_out else text
+        return text[:limit] + note(left_out)
+    return text[:limit] + "…" if left_out else text
 
 
 def no_mask(text: str) -> str:
