@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, permutations
 from math import comb, exp, fsum, lgamma, log, log1p, sqrt
 from typing import TypeVar
 
@@ -192,6 +192,19 @@ def ranking_agreement(rankings: Sequence[Mapping[int, float]]) -> float:
             ]
             agreements.append(1 - abs(signs[0] - signs[1]) / 2)
     return fsum(agreements) / len(agreements) if agreements else 1.0
+
+
+def krippendorff_alpha(units: Sequence[Sequence[float]]) -> float | None:
+    """How far the raters of many items agree beyond chance (Krippendorff, for numbers): 1 minus the squared
+    distances within items over those between any two ratings. None if all ratings are the same."""
+    rated = [unit for unit in units if len(unit) > 1]
+    values = Counter(value for unit in rated for value in unit)
+    within = fsum(
+        fsum((left - right) ** 2 for left, right in permutations(unit, 2)) / (len(unit) - 1) for unit in rated
+    )
+    pairs = combinations(values.items(), 2)
+    between = 2 * fsum(n * m * (left - right) ** 2 for (left, n), (right, m) in pairs)
+    return 1 - within * (values.total() - 1) / between if between else None
 
 
 def cohen_kappa(first_rater: Sequence[Value], second_rater: Sequence[Value]) -> float | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 PACKAGE = "baselinekit"
 
 ORDER = """
-__main__ pytest_plugin library cli demo evals moving eva commands agentv suites graders learning changes
+__main__ pytest_plugin library cli web demo evals moving eva commands agentv suites graders learning changes
 importers report matching store kinds schema placeholders sandbox clients files secrets values model
 metrics escape judge codes errors lazy structs
 """
@@ -33,13 +33,15 @@ OWNERS = {
     "prometheus_client": "kinds.bodies",
     "deepdiff": "matching.explain",
     "jsonschema": "graders.by_schema",
-    "markdown_it": "graders.by_function",
+    "markdown_it": "graders.by_function web.markdown",
     "referencing": "graders.by_schema",
     "jinja2": "report.html.page",
     "markupsafe": "report.html.page",
     "regex": "placeholders.table",
     "jsonpath_ng": "values.jsonpath",
     "click": "cli",
+    "starlette": "web.server",
+    "uvicorn": "web.server",
     "numpy": "clients.models.embedding",
     "safetensors": "clients.models.embedding",
     "tokenizers": "clients.models.embedding",

@@ -106,7 +106,7 @@ class Console:
             warm_run = runs.run(
                 folder,
                 *ours.words,
-                env=self._environment() | ours.variables,
+                env=self.environment() | ours.variables,
                 program=str(self.bin / "baselinekit"),
                 merged=together or ours.merged,
                 ahead=self.clock.ahead,
@@ -128,7 +128,7 @@ class Console:
         return subprocess.run(
             ["/bin/sh", "-c", line],
             cwd=folder or self.folder,
-            env=self._environment(),
+            env=self.environment(),
             input=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if together else subprocess.PIPE,
@@ -167,7 +167,7 @@ class Console:
     def _text(self, output: bytes) -> str:
         return self.normalised(output.decode("utf-8", "backslashreplace"))
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         path = [str(self.bin), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
         return {
             "PATH": os.pathsep.join(path),

@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from baselinekit.cli.elsewhere import Job, Order, OrderWorker, elsewhere
 from baselinekit.cli.options import WhereOptions
@@ -71,14 +70,15 @@ def saving(path: str | None, go_on: bool) -> Save | None:
 
 
 class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
-    """Makes attempts at cases that it gets as they were read. `together`: the questions for targets that
-    answer many cases at a time; `saves`: whether answers are saved."""
+    """Makes attempts at cases that it gets as they were read. `cases`: what it needs to know of the run;
+    `saves`: whether answers are saved."""
 
     terms = attempts.OF_ATTEMPTS
 
-    def __init__(self, order: Order, together: dict[str, list[tuple[str, Any]]], saves: bool):
+    def __init__(self, order: Order, cases: CaseOrder, saves: bool):
         super().__init__(order)
-        clients = replace(self.context.clients, batches=together)
+        self._transcripts = cases.transcripts
+        clients = replace(self.context.clients, batches=cases.together)
         self.environment = CaptureEnvironment(self.project, clients, order.known)
         queue = Queue(self.project, self.context.clients.now)
         self._outside = partial(build_outside, self.project, self.context.clients, queue, saves)
@@ -96,7 +96,8 @@ class RunWorker(OrderWorker[CaseTurn, JudgedAttempt]):
                     (ready[case.id],) = prepare_cases(self.environment, [case], self._runnable)
                 return ready[case.id]
 
-        worker = attempts.CaseWorker(self.environment, self._outside, self.context, prepared)
+        given = self.environment, self._outside, self.context, prepared, self._transcripts
+        worker = attempts.CaseWorker(*given)
         return worker.judge
 
 
@@ -112,6 +113,6 @@ def run_elsewhere(
     named = [os.path.join(root, file) for file in cases.files]
 
     def build(order: Order) -> Build:
-        return partial(RunWorker, order, cases.together, saves)
+        return partial(RunWorker, order, cases, saves)
 
     return elsewhere(job, where, build, attempts.OF_ATTEMPTS, named, stated)

@@ -12,7 +12,9 @@ from baselinekit.cli import delivery, options as cli, screen
 from baselinekit.cli.drawing import Keyboard, Region, run_session
 from baselinekit.cli.entry import INTERRUPTED, clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.evals.agreement import labels_of
 from baselinekit.evals.rating import Queue, finish, import_ratings, sheet
+from baselinekit.files.languages import dump_yaml
 from baselinekit.graders.by_human import describe_choices, options_of, value_of, words_for
 from baselinekit.model.ratings import Rating, RatingItem, Sheet
 from baselinekit.model.values import Json
@@ -22,9 +24,10 @@ from baselinekit.report.wording import Style
 from baselinekit.store.results import write_text
 from baselinekit.structs import MutableStruct, field, replace
 from baselinekit.suites.ratings import check_rater, dump_ratings
+from baselinekit.suites.ratingtables import dump_table
 from baselinekit.values.texts import count_noun
 
-_ACTIONS = ("value", "export", "imported", "finish", "drop", "listed")
+_ACTIONS = ("value", "export", "imported", "labels", "finish", "drop", "listed")
 
 
 @dataclass
@@ -56,7 +59,12 @@ class GradeOptions:
     listed: bool = cli.flag("--list", excludes=_ACTIONS, help="List the queue, including what is settled.")
     as_json: bool = cli.flag("--json", excludes=_ACTIONS[:-1], help="The queue as JSON.")
     export: str | None = cli.option(
-        "FILE", excludes=_ACTIONS, help="Write the queue to a file; with --as, a form to fill in."
+        "FILE",
+        excludes=_ACTIONS,
+        help="Write the queue to a file (x.csv: a table); with --as, a form to fill in.",
+    )
+    labels: str | None = cli.option(
+        "FILE", excludes=_ACTIONS, help="Write what people have settled as labels for `calibrate`."
     )
     imported: str | None = cli.option(
         "--import", "FILE", excludes=_ACTIONS, help="Import ratings; - reads standard input."
@@ -85,6 +93,8 @@ def grade(options: GradeOptions) -> int:
         return enter_rating(queue, options, options.value)
     if options.export is not None:
         return export_queue(queue, options, options.export)
+    if options.labels is not None:
+        return export_labels(queue, options, options.labels)
     if options.imported is not None:
         return import_file(queue, options.imported)
     if options.finish is not None:
@@ -93,7 +103,7 @@ def grade(options: GradeOptions) -> int:
         return drop_unrated(queue, options)
     if options.listed or options.as_json or not screen.can_ask():
         return list_queue(queue, options)
-    rater = name_rater(options)
+    rater = name_of_rater(options.rater)
     standings = queue.standings(options.cases)
     waiting = [standing.item for standing in standings if standing.wants(rater)]
     if waiting:
@@ -102,8 +112,8 @@ def grade(options: GradeOptions) -> int:
     return _PENDING if any(standing.is_open for standing in standings) else 0
 
 
-def name_rater(options: GradeOptions, is_login_enough: bool = True) -> str:
-    name = options.rater or os.environ.get("BASELINEKIT_RATER") or ""
+def name_of_rater(stated: str | None, is_login_enough: bool = True) -> str:
+    name = stated or os.environ.get("BASELINEKIT_RATER") or ""
     try:
         return check_rater(name or (getpass.getuser() if is_login_enough else ""))
     except (KeyError, OSError):  # in a container the user may have no name
@@ -134,7 +144,7 @@ def list_queue(queue: Queue, options: GradeOptions) -> int:
 
 def enter_rating(queue: Queue, options: GradeOptions, value: str) -> int:
     """Enter one rating, for scripts."""
-    rater = name_rater(options, is_login_enough=False)
+    rater = name_of_rater(options.rater, is_login_enough=False)
     if len(options.cases) != 1:
         raise cli.misuse("--value is for one case", "name it: baselinekit grade CASE")
     items = [standing.item for standing in queue.standings(options.cases)]
@@ -153,13 +163,14 @@ def enter_rating(queue: Queue, options: GradeOptions, value: str) -> int:
 
 
 def export_queue(queue: Queue, options: GradeOptions, name: str) -> int:
-    rater = None if options.rater is None else name_rater(options)
+    rater = None if options.rater is None else name_of_rater(options.rater)
     standings = queue.standings(options.cases)
     items = [standing.item for standing in standings if rater is None or standing.wants(rater)]
     if not items:
         screen.line("nothing to export: nothing waits")
         return 0
-    text = dump_ratings(items, name, rater)
+    is_table = rater is None and name.lower().endswith(".csv")
+    text = dump_table(items) if is_table else dump_ratings(items, name, rater)
     if name == "-":
         screen.show(text)
         return 0
@@ -167,6 +178,16 @@ def export_queue(queue: Queue, options: GradeOptions, name: str) -> int:
     screen.say(f"wrote {name}: {count_noun(len(items), 'item')}")
     if rater is not None:
         screen.say(f"next: fill in each `value:`, then baselinekit grade --import {shlex.quote(name)}")
+    return 0
+
+
+def export_labels(queue: Queue, options: GradeOptions, name: str) -> int:
+    labels = labels_of([standing.item for standing in queue.standings(options.cases)])
+    if not labels:
+        screen.line("nothing to export: people have settled nothing yet")
+        return _PENDING
+    write_text(name, dump_yaml(labels))
+    screen.say(f"wrote {name}: {count_noun(len(labels), 'label')}")
     return 0
 
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "gate": ("run.gate", "Decide whether a run is good enough to go on."),
     "calibrate": ("doctor.calibrate", "Measure how well judges agree with people."),
     "promote": ("promote.promote", "Take a prompt from draft to tested to ready."),
+    "serve": ("serve.serve", "Review, rate and read runs in a browser."),
     "report": ("report.report", "Show earlier runs, combine shards, or set two runs side by side."),
     "doctor": ("doctor.doctor", "Check every file and rule without replaying anything."),
     "explain": ("explain.explain", "Say what an error code means, or how a baseline is compared."),

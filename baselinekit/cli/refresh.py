@@ -27,6 +27,7 @@ from baselinekit.model.values import Json
 from baselinekit.report import reviewing as texts
 from baselinekit.report.next_commands import check_commands, rule_commands
 from baselinekit.report.wording import Style, first_of
+from baselinekit.store.results import write_text
 from baselinekit.structs import MutableStruct, replace
 from baselinekit.values.paths import render
 from baselinekit.values.texts import count_noun
@@ -389,6 +390,7 @@ class ReviewOptions(ScopeOptions):
     baselinekit review users --path body.name   a part of it
     baselinekit review --json                   for editors and agents
     baselinekit review --decide decisions.json
+    baselinekit review --from results.json -o review.html    for somebody without this checkout
 
     \b
     Exit code: 0 nothing is pending any more, 2 usage or an invalid file, 3 something still is,
@@ -397,6 +399,12 @@ class ReviewOptions(ScopeOptions):
 
     as_json: bool = cli.flag("--json", help="Print everything pending as JSON, and ask nothing.")
     decide: str | None = cli.option("FILE", help="Read the decisions from a JSON file; - is standard input.")
+    output: str | None = cli.option(
+        "-o",
+        "PATH",
+        excludes=("as_json", "decide"),
+        help="Write a page to decide on elsewhere: review.html. It exports the decisions.",
+    )
     dry_run: bool = cli.flag(needs="decide", help="With --decide: show the files as they would become.")
     allow_high_risk: bool = cli.flag(needs="decide", help="With --decide: also accept changes of high risk.")
     drop_placeholders: bool = cli.flag(
@@ -416,7 +424,7 @@ def review(options: ReviewOptions) -> int:
                 raise
             proposal = model.RefreshProposal(())
         proposal = select_paths(proposal, options.paths)
-        return ReviewSession(project, context, options, screen.style_of(), proposal).run()
+        return ReviewSession(project, context, options, screen.style_of(), proposal, scope).run()
 
 
 def select_paths(proposal: model.RefreshProposal, paths: Sequence[str]) -> model.RefreshProposal:
@@ -439,11 +447,14 @@ class ReviewSession(MutableStruct):
     options: ReviewOptions
     style: Style
     proposal: model.RefreshProposal
+    scope: RefreshScope
 
     def run(self) -> int:
         if self.options.decide is not None:
             return self.decide_from_file(self.options.decide)
-        if self.options.as_json:
+        if self.options.output is not None:
+            self.write_page(self.options.output)
+        elif self.options.as_json:
             screen.show_json(reviewing.as_json(self.project, self.proposal, cli.typed_command().operator))
         elif not self.proposal.groups or not screen.can_ask():
             masked = mask_proposal(self.proposal, self.project.redactor)
@@ -481,7 +492,7 @@ class ReviewSession(MutableStruct):
         if review.ended != "write":
             screen.line("nothing was written, and everything is still pending")
             return _PENDING
-        return self.finish(review.ledger.decided)
+        return self.finish(review.ledger.decided, self.options.approved)
 
     def press_key(self, review: Review, key: str, region: Region, style: Style) -> None:
         """Handle a key, and print its decision as a line that stays."""
@@ -507,25 +518,39 @@ class ReviewSession(MutableStruct):
         approvals = settle_plans(self.proposal.plans, decided)
         return refreshing.apply(self.project, approvals, self.options.approved.stamp(None), dry_run=True)
 
+    def write_page(self, path: str) -> None:
+        """Write the page, and how its decisions come back."""
+        from baselinekit.web.review import ReviewDesk, write_page  # the page is not needed otherwise
+
+        results, operator = self.options.results, cli.typed_command().operator
+        source = [word for name in results for word in ("--from", name)]
+        command = shlex.join(["baselinekit", "review", *source, *operator, "--decide", "decisions.json"])
+        desk = ReviewDesk(self.project, self.scope, self.context)
+        write_text(path, write_page(desk.document(self.proposal, with_diffs=True) | {"command": command}))
+        complain([refusal.problem for refusal in self.proposal.refusals])
+        screen.say(f"wrote {path}: {count_noun(len(self.proposal.groups), 'decision')}")
+        screen.next_commands([screen.safe_line(command)])
+
     def decide_from_file(self, name: str) -> int:
         text = cli.read_text("--decide", name, "a file with decisions in JSON")
         permit = Permit(self.options.allow_high_risk, self.options.drop_placeholders)
-        advisor = reviewing.ChangeAdvisor(self.project)
         file = "standard input" if name == "-" else name
-        decided = reviewing.decisions_in(text, file, self.proposal.plans, advisor, permit)
+        read = reviewing.decisions_in(text, file, self.proposal, self.project, permit)
         if self.options.dry_run:
             # Called so that the redactor learns which random-looking values are not secrets and stay visible.
             mask_proposal(self.proposal, self.project.redactor)
-            screen.show(format_diffs(self.preview(decided), self.style))
+            screen.show(format_diffs(self.preview(read.decided), self.style))
             screen.line("nothing was written")
             return 0
-        return self.finish(decided)
+        approved = self.options.approved
+        by, reason = approved.by or read.by, approved.reason or read.reason
+        return self.finish(read.decided, replace(approved, by=by, reason=reason))
 
-    def finish(self, decided: Mapping[model.Member, model.Decision]) -> int:
+    def finish(self, decided: Mapping[model.Member, model.Decision], approved: StampOptions) -> int:
         """Write the decisions, and print the outcome of everything."""
         version = refreshing.version_of(self.project, self.context.clients)
         approvals = settle_plans(self.proposal.plans, decided)
-        applied = refreshing.apply(self.project, approvals, self.options.approved.stamp(version))
+        applied = refreshing.apply(self.project, approvals, approved.stamp(version))
         remaining = list(reviewing.undecided(self.proposal.plans, decided))
         counts = count_verbs(decision for decision in decided.values() if decision.verb != "skip")
         problems = (*applied.failures, *(refusal.problem for refusal in self.proposal.refusals))

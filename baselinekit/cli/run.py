@@ -62,6 +62,7 @@ class RunOptions:
     target: str | None = cli.option("NAME", help="Ask this target, whatever the files name (not: default).")
     targets: str | None = cli.option("FILE", help="The targets file [`targets:`, then .agentv/targets.yaml].")
     save_answers: str | None = cli.option("FILE", help="Write the answers, for a target of stored answers.")
+    transcripts: bool = cli.flag(help="Keep what was asked and answered, also by judges, in -o x.json.")
     categories: tuple[str, ...] = cli.several("--category", help="capability, regression, or a category.")
     selection: cli.SelectionOptions = cli.including(cli.SelectionOptions)
     cases: tuple[str, ...] = cli.several("--case", "NAME", help="Only these, by name; tests no triggering.")
@@ -193,7 +194,8 @@ def _policy(project: Project, options: RunOptions) -> RunPolicy:
     if options.fail_under is not None:
         thresholds[RATE] = options.fail_under
     attempts = options.attempts or (3 if options.preset else None)
-    return RunPolicy(record, options.jobs, attempts, options.resume, options.first, thresholds)
+    kept = options.transcripts
+    return RunPolicy(record, options.jobs, attempts, options.resume, options.first, thresholds, kept)
 
 
 def _format_sections(report: Report, style: Style) -> str:

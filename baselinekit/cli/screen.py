@@ -77,11 +77,16 @@ def can_ask() -> bool:
 
 def show(text: str, err: bool = False) -> None:
     """Print in any encoding: characters that the stream cannot hold are shown as escapes."""
+    show_unmasked(redact(text), err)
+
+
+def show_unmasked(text: str, err: bool = False) -> None:
+    """Print a text with a secret that is for the reader: the token of a link."""
     stream = sys.stderr if err else sys.stdout
     if stream is None:  # closed by the parent process
         return
     encoding = stream.encoding or "utf-8"
-    safe = redact(text).encode(encoding, "backslashreplace").decode(encoding)
+    safe = text.encode(encoding, "backslashreplace").decode(encoding)
     try:
         click.echo(safe, nl=False, file=stream, color=True)
     except BrokenPipeError:

@@ -77,15 +77,15 @@ def compared_with(baseline: Baseline) -> str:
     """Return a short hash of the output and the rules of a baseline. The order of keys in an object does not
     matter."""
     output = baseline.baseline.output if baseline.baseline else None
-    return _short_hash(f"{canonical(output)}\n{baseline.comparison!r}")
+    return short_hash(f"{canonical(output)}\n{baseline.comparison!r}")
 
 
 def expected_hash(output: Json) -> str:
     """Return a short hash of a stored output alone, which a result file has beside the new one."""
-    return _short_hash(canonical(output))
+    return short_hash(canonical(output))
 
 
-def _short_hash(text: str) -> str:
+def short_hash(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 

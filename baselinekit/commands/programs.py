@@ -7,6 +7,7 @@ from baselinekit.clients.trust import runs_script
 from baselinekit.commands.project import Project
 from baselinekit.errors import CannotReplay, NeverSent
 from baselinekit.kinds.settings import Execute
+from baselinekit.model.grades import Exchange
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.model.values import Json
 from baselinekit.secrets.variables import Redactor
@@ -15,13 +16,16 @@ from baselinekit.structs import MutableStruct, field, replace
 
 class Trace(MutableStruct):
     """What is known about an attempt even if it fails. `redactor`: knows its inputs; some may be
-    secrets by their names; `environment`: what the answer reported about where it comes from."""
+    secrets by their names; `environment`: what the answer reported about where it comes from;
+    `transcript`: what was asked and answered, if it is kept."""
 
     redactor: Redactor
     sent: bool = False
     verified: bool | None = None
     environment: Mapping[str, Json] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    judged_seconds: float = 0.0
+    transcript: list[Exchange] | None = None
 
 
 def allowed_by(project: Project, file: str) -> str | None:

@@ -97,7 +97,13 @@ class Project(Struct):
             within=within,
         )
         used = (self.scope, self.trust, self.redactor, self.config.http)
-        return Setting(surroundings, *used, clients, ceilings=self.ceilings)
+        return Setting(surroundings, *used, clients, ceilings=self.ceilings, keep=self.keep_image)
+
+    def keep_image(self, body: bytes) -> None:
+        """Keep a picture for a review: the output has only its hash."""
+        from baselinekit.store.images import keep_image  # few answers are bytes
+
+        keep_image(self.root, body)
 
     def setting_of(self, baseline: Baseline, clients: Clients) -> Setting:
         return replace(self.setting(os.path.dirname(baseline.source.file), clients), asker=baseline.id)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import Literal
 
 from baselinekit.changes.changes import with_after
 from baselinekit.changes.reviewing import (
@@ -15,6 +16,7 @@ from baselinekit.changes.reviewing import (
     rules_for,
 )
 from baselinekit.commands.judging import target_of
+from baselinekit.commands.pending import short_hash
 from baselinekit.commands.project import Project, flatten
 from baselinekit.commands.refresh import Permit, mask_proposal, reason_against
 from baselinekit.commands.selection import list_names
@@ -23,15 +25,16 @@ from baselinekit.files.jsontext import load_json
 from baselinekit.learning.templating import secrets_in
 from baselinekit.model import changes
 from baselinekit.model.baselines import Known
-from baselinekit.model.values import ABSENT, Json
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import tokens_in, unescaped
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.template import compile_text
-from baselinekit.report.reviewing import format_pending_json
+from baselinekit.report.reviewing import change_document, format_pending_json
 from baselinekit.schema import place_problems, read_as
 from baselinekit.secrets.variables import MASK, as_text
 from baselinekit.store.reading import locate
 from baselinekit.structs import Struct, replace
+from baselinekit.values.equality import canonical
 from baselinekit.values.paths import render
 from baselinekit.values.places import value_or_absent
 
@@ -98,6 +101,17 @@ class ChangeAdvisor:
         return changes.ChangeContext(where, target_of(baseline.current, self._project), tuple(facts))
 
 
+def drift_since_capture(plan: changes.RefreshPlan) -> list[tuple[str, str, str]]:
+    """Return what is another one in the environment of the new output, and what it was."""
+    stored = flatten(plan.baseline.baseline.environment if plan.baseline.baseline else {})
+    now = flatten(plan.seen.environment)
+    return [
+        (name, as_text(stored[name]), as_text(now[name]))
+        for name in sorted(stored.keys() & now.keys())
+        if stored[name] != now[name]
+    ]
+
+
 def _new_value(plan: changes.RefreshPlan, change: changes.Change) -> Json:
     """Return the new value as it came back: the one that would be written may have variable names in it
     already."""
@@ -140,8 +154,9 @@ def as_json(project: Project, proposal: changes.RefreshProposal, operator: Seque
 
 
 class DecisionEntry(Struct):
-    """A decision as a program sends it: about all changes of a baseline, or those at a path or of a number.
-    `value`: the placeholder, or the path to ignore; `confirm`: whether a high risk is accepted."""
+    """A decision as a program sends it: about all changes of a baseline, or those at a path, of a number or
+    with a digest. `value`: the placeholder, or the path to ignore; `confirm`: whether a high risk is
+    accepted; `seen`: the digest of the change that was looked at."""
 
     id: str
     decision: changes.Verb
@@ -149,25 +164,49 @@ class DecisionEntry(Struct):
     path: str | None = None
     value: str | None = None
     confirm: bool = False
+    seen: str | None = None
+
+
+class DecisionsFile(Struct):
+    """Decisions with who made them and why, as the page of `review -o` exports them."""
+
+    decisions: list[Json]
+    format: Literal["baselinekit.decisions/1"] = "baselinekit.decisions/1"
+    by: str | None = None
+    reason: str | None = None
+
+
+class DecisionsRead(Struct):
+    decided: dict[changes.Member, changes.Decision]
+    by: str | None = None
+    reason: str | None = None
 
 
 _EXAMPLE = 'an example: {"id": "users", "path": "body.name", "decision": "accept"}'
 
 
 def decisions_in(
-    text: str, name: str, plans: Sequence[changes.RefreshPlan], knows: ChangeAdvisor, permit: Permit
-) -> dict[changes.Member, changes.Decision]:
+    text: str, name: str, proposal: changes.RefreshProposal, project: Project, permit: Permit
+) -> DecisionsRead:
     """Return what a text decides about these plans. InvalidInput holds everything that is wrong with it."""
     document = load_json(text, name)
-    if not isinstance(document, list):
-        problem = Problem("BK538", "decisions must be a list", _EXAMPLE, at=())
-        raise InvalidInput(*place_problems(text, name, {0: [problem]}))
+    file, problems = DecisionsFile(document if isinstance(document, list) else []), list[Problem]()
+    if isinstance(document, dict):
+        found, problems = read_as(DecisionsFile, document)
+        file = found or file
+    elif not isinstance(document, list):
+        problems = [Problem("BK538", "decisions must be a list", _EXAMPLE, at=())]
+    if problems:
+        raise InvalidInput(*place_problems(text, name, {0: problems}))
+    before: Path = () if isinstance(document, list) else ("decisions",)
+    plans, knows = proposal.plans, ChangeAdvisor(project)
+    digests = digests_of(proposal, project)
     decided: dict[changes.Member, changes.Decision] = {}
     wrong: list[Problem] = []
-    for number, raw in enumerate(document):
+    for number, raw in enumerate(file.decisions):
         entry, problems = read_as(DecisionEntry, raw)
         try:
-            for member in _members(plans, entry) if entry else ():
+            for member in _members(plans, entry, digests) if entry else ():
                 plan, change = plans[member[0]], plans[member[0]].changes[member[1]]
                 if member in decided:
                     message = f"{plan.baseline.id} {_place_name(change)} is decided twice"
@@ -176,22 +215,41 @@ def decisions_in(
                 decided[member] = _decide((plan, change), entry, knows, permit)
         except InvalidInput as error:
             problems = list(error.problems)
-        wrong += (replace(problem, at=(number, *(problem.at or ()))) for problem in problems)
+        wrong += (replace(problem, at=(*before, number, *(problem.at or ()))) for problem in problems)
     if wrong:
         raise InvalidInput(*place_problems(text, name, {0: wrong}))
     # a rule covers other changes, too
     rules = dict.fromkeys((n, decision) for (n, _), decision in decided.items() if decision.verb == "ignore")
     covered = {(n, number): rule for n, rule in rules for number in covered_changes(plans[n], rule.text)}
-    return {**covered, **decided}
+    return DecisionsRead({**covered, **decided}, file.by, file.reason)
+
+
+def digests_of(proposal: changes.RefreshProposal, project: Project) -> dict[changes.Member, str]:
+    """Return the digest of each change as it is shown: a decision about what was seen is not used for
+    something that came later."""
+    shown = mask_proposal(proposal, project.redactor).plans
+    return {
+        (n, change.number): short_hash(canonical([plan.baseline.id, change_document(change)]))
+        for n, plan in enumerate(shown)
+        for change in plan.changes
+    }
 
 
 def _invalid(message: str, hint: str = "", key: str = "", code: str = "BK538") -> InvalidInput:
     return InvalidInput(Problem(code, message, hint, at=(key,) if key else ()))
 
 
-def _members(plans: Sequence[changes.RefreshPlan], entry: DecisionEntry) -> list[changes.Member]:
+def _members(
+    plans: Sequence[changes.RefreshPlan], entry: DecisionEntry, digests: Mapping[changes.Member, str]
+) -> list[changes.Member]:
     """Return the changes that a decision names."""
     chosen = [n for n, plan in enumerate(plans) if fnmatchcase(plan.baseline.id, entry.id)]
+    if entry.seen is not None:
+        found = [member for member, digest in digests.items() if member[0] in chosen and digest == entry.seen]
+        if not found:
+            message = f"{entry.id}: what was decided about is not what is pending now"
+            raise _invalid(message, "look again: baselinekit review", "seen", "BK531")
+        return found
     if not chosen:
         raise _invalid(f"nothing of {entry.id!r} is pending", "review --json lists what is", "id")
     members = []

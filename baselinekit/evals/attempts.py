@@ -3,7 +3,7 @@ journal of a run. Workers make attempts, in threads of the run or elsewhere, and
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +19,7 @@ from baselinekit.commands.project import CaptureEnvironment, Project, drift_of
 from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, OutOfBudget, Refused
 from baselinekit.evals.checks import Prepared, ReadyJudge, setting_of_case
 from baselinekit.files.jsontext import encode
-from baselinekit.graders import base, graders
+from baselinekit.graders import base, by_human, graders
 from baselinekit.graders.base import GradeClients, JudgeProgram, JudgeRun, JudgeStopped
 from baselinekit.graders.composite import without_places
 from baselinekit.kinds import dispatch as replaying
@@ -30,7 +30,16 @@ from baselinekit.matching.dispatch import reported
 from baselinekit.model import grades, recipes
 from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import Attempt, Classified, FunctionOutput, Grade, Grader, Outcome, PassRule
+from baselinekit.model.grades import (
+    Attempt,
+    Classified,
+    Exchange,
+    FunctionOutput,
+    Grade,
+    Grader,
+    Outcome,
+    PassRule,
+)
 from baselinekit.model.ratings import RatingItem
 from baselinekit.model.recipes import Answer, ModelQuestion, Observation, ProcessSpec, Recipe, SandboxResult
 from baselinekit.model.results import CaseFacts, ReportedDifference, Result
@@ -144,6 +153,7 @@ def _facts(
         attempts,
         category=case.category,
         tags=case.tags,
+        difficulty=case.difficulty,
         weight=case.weight,
         score=score,
         fingerprint=fingerprint(prepared, deciding),
@@ -464,12 +474,14 @@ class JudgedAttempt(Struct):
 class CaseOrder(Struct):
     """What the work elsewhere needs to know about a run. `jobs`: how many attempts are made at once, by all
     workers together; `together`: the questions for each target that answers many cases at a time; `first`:
-    whether the first case that does not pass ends the run; `files`: those of the cases."""
+    whether the first case that does not pass ends the run; `files`: those of the cases; `transcripts`:
+    whether what is asked and answered is kept."""
 
     jobs: int
     together: dict[str, list[tuple[str, Any]]] = field(default_factory=dict)
     first: bool = False
     files: frozenset[str] = frozenset()
+    transcripts: bool = False
 
 
 def is_wrong(made: CaseAttempt) -> bool:
@@ -487,12 +499,14 @@ OF_ATTEMPTS = Terms[CaseTurn, JudgedAttempt](
 
 
 class CaseWorker(Struct):
-    """Makes attempts, from several threads at once. It writes nothing and handles no signal."""
+    """Makes attempts, from several threads at once. It writes nothing and handles no signal. `transcripts`:
+    whether what is asked and answered is kept."""
 
     environment: CaptureEnvironment
     outside: Outside
     context: RunContext
     prepared: Callable[[Case], Prepared]
+    transcripts: bool = False
 
     def judge(self, turn: CaseTurn) -> JudgedAttempt:
         """Make one attempt. An error becomes its outcome, also an unexpected one, and the run goes on."""
@@ -508,6 +522,7 @@ class CaseWorker(Struct):
     def _attempt(self, turn: CaseTurn, outside: EvalClients) -> JudgedAttempt:
         prepared, number = self.prepared(turn.case), turn.number
         began, trace = self.context.seconds(), Trace(self.environment.project.redactor)
+        trace.transcript = [] if self.transcripts else None
         observation, comparisons = None, list[Comparison]()
         try:
             attempt, observation, comparisons = self._observed(prepared, number, outside, began, trace)
@@ -520,6 +535,7 @@ class CaseWorker(Struct):
             redactor = redactor.knowing(observation.output)
         seconds = self.context.seconds() - began
         facts = {"seconds": seconds, "sent": trace.sent, "verified": trace.verified}
+        facts["judged_seconds"] = round(trace.judged_seconds, 6)
         attempt = replace(_masked(attempt, redactor, trace), **facts)
         if observation is None or not comparisons:
             return JudgedAttempt(CaseAttempt(attempt))
@@ -540,7 +556,10 @@ class CaseWorker(Struct):
         setting = replace(setting, redactor=trace.redactor)
         if case.timeout is not None:  # the limit of the case holds unless the recipe has a shorter one
             recipe = replaying.within(recipe, case.timeout)
-        observation = observe(recipe, setting)
+        observation = observe(recipe, _noting(setting, trace))
+        if trace.transcript == []:  # no model was asked
+            question, reply = by_human.describe_input(case), base.text_of(observation.output)
+            trace.transcript.append(Exchange(question, reply))
         outside.answered(case, number, observation)
         is_prompt = case.folder is not None and not kind_of(recipe).asks_nobody
         trace.sent = is_prompt and not observation.recorded
@@ -550,8 +569,11 @@ class CaseWorker(Struct):
 
             trace.verified = run_after(after, case, inputs, observation.output, setting, trace)
         time.left()
-        judging = _Judging(prepared, setting, observation, outside, self.environment)
+        judging = _Judging(prepared, setting, observation, outside, self.environment, trace)
+        judged_from = self.context.seconds()
         grades = graders.grade_all(_expanded(case, setting.scope), observation, judging.clients_at)
+        if judging.has_asked:
+            trace.judged_seconds = self.context.seconds() - judged_from
         outcome, score, reason, verdict = base.combine_grades(grades, case.pass_rule)
         code = base.code_of(grades, outcome)
         if outcome == "passed" and observation.flaw is not None:  # the whole output might fail
@@ -566,7 +588,7 @@ class CaseWorker(Struct):
             verdict,
             observation.attempts - 1,
             usage=sum((grade.usage for grade in grades), observation.usage),
-            output=None if outcome == "passed" else observation.output,
+            output=None if outcome == "passed" and trace.transcript is None else observation.output,
             environment=judging.seen_environment(),
         )
         return attempt, observation, judging.comparisons
@@ -607,7 +629,9 @@ class _Judging:
         observation: Observation,
         outside: EvalClients,
         environment: CaptureEnvironment,
+        trace: Trace,
     ):
+        self._trace, self._names = trace, dict(graders.graders_with_positions(prepared.case.graders))
         self._prepared, self._setting, self._observation = prepared, setting, observation
         self._outside, self._environment = outside, environment
         self._judges: set[str] = set()
@@ -617,6 +641,11 @@ class _Judging:
     def _redactor(self) -> Redactor:
         """Masks what a grader quotes. Secrets that the output names are masked too."""
         return self._setting.redactor.knowing(self._observation.output)
+
+    @property
+    def has_asked(self) -> bool:
+        """Whether a model has judged."""
+        return bool(self._judges)
 
     def mask(self, text: str) -> str:
         return self._redactor.mask(text)
@@ -632,9 +661,11 @@ class _Judging:
         self._judges.add(answer.served or question.model)
         return answer
 
-    def _ask_as_grader(self, question: ModelQuestion) -> Answer:
+    def _ask_as_grader(self, question: ModelQuestion, position: graders.Position) -> Answer:
         turn = question.turn + self._setting.turn * _TURNS_PER_ATTEMPT
-        return self.ask(replace(question, turn=turn, asker=self._setting.asker))
+        answer = self.ask(replace(question, turn=turn, asker=self._setting.asker))
+        _note(self._trace, question, answer, self._names[position].name)
+        return answer
 
     def clients_at(self, position: graders.Position) -> GradeClients:
         prepared, setting = self._prepared, self._setting
@@ -662,13 +693,13 @@ class _Judging:
                 prepared.programs[position],
                 judge_program,
                 setting.clients.execute,
-                self._ask_as_grader,
+                partial(self._ask_as_grader, position=position),
                 self.mask,
                 models=self._environment.project.models,
             )
 
         return GradeClients(
-            ask=self._ask_as_grader,
+            ask=partial(self._ask_as_grader, position=position),
             program=program,
             text=lambda path: prepared.texts[path],
             run=lambda method, code: self._outside.run(method, code, setting.clients.execute),
@@ -676,6 +707,26 @@ class _Judging:
             rated=self._outside.rated,
             mask=self.mask,
         )
+
+
+def _noting(setting: Setting, trace: Trace) -> Setting:
+    """The setting, whose models note what they are asked, if that is kept."""
+
+    def ask(question: ModelQuestion) -> Answer:
+        answer = models.ask(question)
+        _note(trace, question, answer)
+        return answer
+
+    models = setting.clients.models
+    if trace.transcript is None:
+        return setting
+    return replace(setting, clients=replace(setting.clients, models=ModelCalls(ask, models.check)))
+
+
+def _note(trace: Trace, question: ModelQuestion, answer: Answer, grader: str = "") -> None:
+    if trace.transcript is not None:
+        asked = "\n\n".join(f"[{message.role}]\n{message.content}" for message in question.messages)
+        trace.transcript.append(Exchange(asked, answer.text, answer.served or question.model, grader))
 
 
 def _expanded(case: Case, scope: Scope) -> Case:
@@ -732,6 +783,14 @@ def _masked(attempt: Attempt, redactor: Redactor, trace: Trace) -> Attempt:
         reason=mask_and_clip(attempt.reason, LONGEST_MESSAGE, redactor.mask),
         output=mask_and_clip(output, _LONGEST_OUTPUT, no_mask) if isinstance(output, str) else output,
         notes=tuple(mask_and_clip(note, LONGEST_MESSAGE, redactor.mask) for note in trace.notes),
+        transcript=tuple(
+            replace(
+                one,
+                question=mask_and_clip(one.question, _LONGEST_OUTPUT, redactor.mask),
+                reply=mask_and_clip(one.reply, _LONGEST_OUTPUT, redactor.mask),
+            )
+            for one in trace.transcript or ()
+        ),
         environment=mask(attempt.environment or dict(trace.environment)),
     )
 

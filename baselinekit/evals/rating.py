@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
 from baselinekit.commands.project import Project
-from baselinekit.errors import InvalidInput, NothingSelected, Problem
+from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
 from baselinekit.evals.attempts import judged_scores, mean_score, outcome_of, reason_with_count
 from baselinekit.evals.gating import measure
 from baselinekit.graders import by_human
@@ -22,6 +22,7 @@ from baselinekit.model.results import Report, Result
 from baselinekit.schema import place_problems
 from baselinekit.structs import Struct, convert, plain, replace
 from baselinekit.suites.ratings import Ratings, load_ratings
+from baselinekit.suites.ratingtables import load_table
 
 _SHORTEST_KEY = 6
 
@@ -124,7 +125,8 @@ class Imported(Struct):
 
 def import_ratings(queue: Queue, text: str, name: str) -> Imported:
     """Import all ratings of a file, or none if anything is wrong; each problem is reported with its line."""
-    items, problems = load_ratings(text, name, queue.ratings.all())
+    is_table = name.lower().endswith(".csv")
+    items, problems = (load_table if is_table else load_ratings)(text, name, queue.ratings.all())
     mask, stamp = queue.project.redactor.mask, queue.stamp()
     for number, item in items.items():
         ratings = [replace(one, at=one.at or stamp, note=mask(one.note)) for one in item.ratings]
@@ -132,6 +134,10 @@ def import_ratings(queue: Queue, text: str, name: str) -> Imported:
     try:
         new_items, new_ratings = queue.ratings.merge(items, problems)
     except InvalidInput as error:
+        if is_table:  # a row is a line: the number of the item is the line of its first one
+            places = [Place(name, int((one.at or (0, 1))[1])) for one in error.problems]
+            placed = [one.placed(place) for one, place in zip(error.problems, places, strict=True)]
+            raise InvalidInput(*placed) from None
         raise InvalidInput(*place_problems(text, name, {0: error.problems})) from None
     is_filled_in = [rating.value is not None for item in items.values() for rating in item.ratings]
     return Imported(new_items, new_ratings, sum(is_filled_in) - new_ratings, is_filled_in.count(False))

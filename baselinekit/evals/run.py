@@ -49,7 +49,7 @@ Made = dict[tuple[str, int], list[CaseAttempt]]
 class RunPolicy(Struct):
     """How cases are run. None means as the suite has it. `attempts`: how many are made of each case, whatever
     their outcome; with several nothing is tried again. `record`: always, daily or never. `first`: the first
-    case that does not pass ends the run."""
+    case that does not pass ends the run; `transcripts`: what is asked and answered is kept."""
 
     record: str = "never"
     jobs: int | None = None
@@ -57,6 +57,7 @@ class RunPolicy(Struct):
     resume: bool = False
     first: bool = False
     thresholds: dict[str, float] = field(default_factory=dict)
+    transcripts: bool = False
 
 
 def run(
@@ -87,10 +88,11 @@ def run(
     by_id = {one.case.id: one for one in prepared}
     turns = [turn for one in prepared for turn in _turns_of(project, one.case, wanted)]
     memory, notes = _memory(project, suite, prepared, turns, wanted, policy)
-    order = CaseOrder(jobs, together, policy.first, frozenset(case.source.file for case in chosen))
+    files = frozenset(case.source.file for case in chosen)
+    order = CaseOrder(jobs, together, policy.first, files, policy.transcripts)
     others = elsewhere(order)
     attempts = Attempts(project, context, memory, take, order)
-    worker = CaseWorker(environment, outside, context, lambda case: by_id[case.id])
+    worker = CaseWorker(environment, outside, context, lambda case: by_id[case.id], policy.transcripts)
     with closing(memory):
         with context.stop.heard(), at_once, _deadline(suite, context) as overtime:
             made = attempts.run(turns, worker.judge, others)

@@ -20,7 +20,14 @@ from baselinekit.clients.headers import header_fault, merged
 from baselinekit.clients.trust import host_of, origin, url_for_message
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot_replay, suggest
 from baselinekit.files.jsontext import to_bytes
-from baselinekit.kinds.bodies import Body, BodyWatch, is_metrics_definition, read_body, undeclared_form
+from baselinekit.kinds.bodies import (
+    Body,
+    BodyWatch,
+    is_byte_hash,
+    is_metrics_definition,
+    read_body,
+    undeclared_form,
+)
 from baselinekit.kinds.files import inside, read_bytes
 from baselinekit.kinds.kind import OutcomePlace, RecipeKind, RecognisedForm, current_form
 from baselinekit.kinds.settings import (
@@ -762,6 +769,8 @@ class HttpKind(RecipeKind):
             response, took, repeats = _follow(request, redirects, retries, step_setting, cookies, short)
             has_written = has_written or request.method not in SAFE
             body = read_answer(response, request)
+            if is_byte_hash(body.value):
+                setting.keep(response.body)
             kept = _chosen("keep_headers", DEFAULT_KEPT_HEADERS, shared, setting.http)
             output = http_output(response, kept, body.value)
             full_output = {**output, "headers": all_headers(response)}

@@ -160,6 +160,8 @@ class Setting(Struct):
     """Tells repetitions of the same question apart."""
     asker: str = ""
     """The id of the baseline or the case that is replayed."""
+    keep: Callable[[bytes], None] = lambda body: None
+    """Keeps a body whose hash alone is in the output."""
 
     def ask(self, question: recipes.ModelQuestion) -> recipes.Answer:
         """Ask a model about what is replayed, in its turn."""

@@ -92,12 +92,23 @@ class PassRule(Struct):
     borderline_passes: bool = False
 
 
+class Exchange(Struct):
+    """A question and its answer. `grader`: the grader that asked, empty for what is tested; `model`: who was
+    asked."""
+
+    question: str
+    reply: str
+    model: str = ""
+    grader: str = ""
+
+
 class Attempt(Struct):
     """One attempt at a case: one observation and all its grades. `again` counts replays that were repeated
     because of failures around it (no connection, too many requests): these are not attempts. `output` is kept
     masked, and only if a report needs it. `sent`: a prompt of a prompt folder was sent and answered;
     `verified`: the result of the script that checks an answer, None if there is none; `notes`: remarks that
-    came up meanwhile."""
+    came up meanwhile; `judged_seconds`: how much of the time the graders took; `transcript`: what was asked
+    and answered, if that is kept."""
 
     number: AtLeastOne
     outcome: Outcome
@@ -114,6 +125,8 @@ class Attempt(Struct):
     sent: bool = False
     verified: bool | None = None
     notes: tuple[str, ...] = ()
+    judged_seconds: NotNegative = 0.0
+    transcript: tuple[Exchange, ...] = ()
 
 
 # Graders as a case names them. The configs that packages other than grade/ use are here too: what the sandbox

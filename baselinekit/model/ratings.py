@@ -5,7 +5,7 @@ from typing import Annotated
 
 from baselinekit.model.grades import Grade, HumanRating
 from baselinekit.model.values import Json
-from baselinekit.structs import Meta, Struct, field
+from baselinekit.structs import Count, Meta, Struct, field
 
 
 def same_person(rater: str) -> str:
@@ -24,16 +24,46 @@ _TAKEN = Meta(ge=0, le=1_000_000_000, description="a number of seconds")
 _ItemKey = Annotated[str, Meta(pattern=r"\A[0-9a-f]{16}\Z", description="the key of an item, 16 hex digits")]
 
 
+class Mark(Struct):
+    """A stretch of a text that a rater has marked. `part`: what it is in: `output`, `input`, `expected`."""
+
+    part: str
+    start: Count
+    end: Count
+    text: str
+    note: str = ""
+
+
 class Rating(Struct):
     """The rating of one person. `value`: one of the options, a number of the scale, a list of these if there
     are several criteria, or a ranking: the numbers of the items, the best first, tied ones in a list; None in
-    a form that is not filled in. `seconds`: how long it took, if measured."""
+    a form that is not filled in. `seconds`: how long it took, if measured; `notes`: a note on a criterion, by
+    its name."""
 
     rater: str
     value: Json = None
     at: _Moment = ""
     note: str = ""
     seconds: Annotated[int, _TAKEN] | Annotated[float, _TAKEN] | None = None
+    notes: dict[str, str] = field(default_factory=dict)
+    marks: tuple[Mark, ...] = ()
+
+
+class Skip(Struct):
+    """That a person could not rate an item, and why."""
+
+    rater: str
+    reason: str
+    at: _Moment = ""
+
+
+class Gold(Struct):
+    """The right rating of an item, which shows how well people rate. With `practice` it comes first, and the
+    right rating is shown afterwards."""
+
+    value: Json
+    why: str = ""
+    practice: bool = False
 
 
 class RatingView(Struct):
@@ -62,6 +92,8 @@ class RatingItem(Struct):
     opened_at: _Moment
     claims: tuple[tuple[int, int], ...] = ()
     ratings: tuple[Rating, ...] = ()
+    skips: tuple[Skip, ...] = ()
+    gold: Gold | None = None
 
     @property
     def raters(self) -> list[Rating]:

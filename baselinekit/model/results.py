@@ -209,6 +209,7 @@ class CaseFacts(Struct):
     fingerprint: dict[str, str] = field(default_factory=dict)
     retried: Count = 0
     pass_rule: PassRule = field(default_factory=PassRule)
+    difficulty: str | None = None
 
 
 _ROUNDING_ERROR = 1e-9

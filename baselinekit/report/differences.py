@@ -114,6 +114,27 @@ def _find_stretches(old: str, new: str) -> list[Stretch]:
     return stretches
 
 
+Marked = list[tuple[bool, str]]
+"""The parts of a text in their order, and whether the other text has something else there."""
+
+
+def mark_changes(old: str, new: str) -> tuple[Marked, Marked]:
+    """Return both texts in parts, marked where they differ."""
+    marked: tuple[Marked, Marked] = [], []
+    ends = (0, 0)
+    for stretch in (*_find_stretches(old, new), (len(old), len(old), len(new), len(new))):
+        for parts, text, end, (begin, until) in zip(
+            marked, (old, new), ends, (stretch[:2], stretch[2:]), strict=True
+        ):
+            parts += [
+                (is_changed, part)
+                for is_changed, part in ((False, text[end:begin]), (True, text[begin:until]))
+                if part
+            ]
+        ends = stretch[1], stretch[3]
+    return marked
+
+
 def changes(old: list[str], new: list[str]) -> list[Stretch]:
     """Return the stretches between common items, found from the items that occur once in each sequence."""
     stretches: list[Stretch] = []

@@ -162,7 +162,7 @@ def without_details(report: Report) -> Report:
     for result in report.results:
         if result.case is not None:
             attempts = tuple(
-                replace(attempt, output=None, grades=tuple(map(strip, attempt.grades)))
+                replace(attempt, output=None, transcript=(), grades=tuple(map(strip, attempt.grades)))
                 for attempt in result.case.attempts
             )
             case = replace(result.case, attempts=attempts)

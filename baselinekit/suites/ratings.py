@@ -2,7 +2,7 @@
 
 import os
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
@@ -70,12 +70,16 @@ class Ratings:
 
     def rate(self, key: str, rating: Rating, again: bool = False) -> RatingItem:
         """Add a rating, if more are allowed. Only `again` replaces an earlier one by the same person."""
+        return self.change(key, lambda item: with_rating(item, rating, again))
+
+    def change(self, key: str, how: Callable[[RatingItem], RatingItem]) -> RatingItem:
+        """Replace an item by what `how` makes of it, with no other writer in between."""
         with self._only_writer():
             item = self.find(key)
             if item is None:
                 message = f"nothing with the key {key} waits"
                 raise InvalidInput(Problem("BK509", message, "baselinekit grade --list"))
-            return self._write(with_rating(item, rating, again))
+            return self._write(how(item))
 
     def withdraw(self, key: str, rater: str) -> bool:
         """Remove a person's rating. Return whether there was one."""
@@ -168,7 +172,8 @@ def with_rating(item: RatingItem, rating: Rating, again: bool = False) -> Rating
     if is_repeated and not again:
         message = f"{rating.rater} has already rated {item.case}"
         raise InvalidInput(Problem("BK741", message, "each person rates once; --change replaces it"))
-    if not is_repeated and len(item.raters) >= most and not is_adjudicator(rating.rater, item.method):
+    is_full = len(item.raters) >= most and item.gold is None
+    if not is_repeated and is_full and not is_adjudicator(rating.rater, item.method):
         message = f"{item.case} has {len(item.ratings)} ratings already"
         hint = f"no more than {most} are allowed (evaluators.max_allowed)"
         raise InvalidInput(Problem("BK741", message, hint))
@@ -242,6 +247,11 @@ def _item_problems(item: RatingItem) -> Iterator[Problem]:
     for problem in scale_problems(item.method):
         yield replace(problem, at=("grading", *(problem.at or ())[1:]))
     places = {place for claim in item.claims for place in claim}
+    if item.gold is not None and not any(scale_problems(item.method)):
+        try:
+            checked_rating(item.gold.value, item.method.rating_scale, len(item.shown.items))
+        except InvalidInput as error:
+            yield from (replace(problem, at=("gold", "value")) for problem in error.problems)
     is_ranking = item.method.rating_scale.type == "ranking"
     if is_ranking and not (places and places <= {*range(1, len(item.shown.items) + 1)}):
         yield Problem("BK741", "a ranking without its claim", "export it again", at=())

@@ -8,11 +8,10 @@ import pytest
 from desk import Desk
 
 from baselinekit.changes.reviewing import settle_plans
-from baselinekit.commands import review as reviewing
 from baselinekit.commands.refresh import Permit, apply
-from baselinekit.commands.review import decisions_in
+from baselinekit.commands.review import decisions_in, digests_of
 from baselinekit.errors import InvalidInput
-from baselinekit.model.changes import Applied, ApprovalNote
+from baselinekit.model.changes import Applied, ApprovalNote, Decision
 from baselinekit.store.results import load_pending
 
 OUTPUT = """\
@@ -41,10 +40,9 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def _decide(desk: Desk, *decisions: dict[str, Any], permit: Permit | None = None) -> Applied:
-    plans = desk.propose().plans
-    advisor = reviewing.ChangeAdvisor(desk.project)
-    decided = decisions_in(json.dumps(decisions), "x.json", plans, advisor, permit or Permit())
-    return apply(desk.project, settle_plans(plans, decided), ApprovalNote())
+    proposal = desk.propose()
+    read = decisions_in(json.dumps(decisions), "x.json", proposal, desk.project, permit or Permit())
+    return apply(desk.project, settle_plans(proposal.plans, read.decided), ApprovalNote())
 
 
 def _paths(desk: Desk, id: str) -> list[str]:
@@ -107,13 +105,12 @@ def test_decisions_refuse_a_change_decided_twice(desk: Desk) -> None:
 
 
 def test_decisions_keep_an_edit_made_meanwhile(desk: Desk) -> None:
-    plans = desk.propose().plans
-    advisor = reviewing.ChangeAdvisor(desk.project)
+    proposal = desk.propose()
     text = '[{"id": "*", "decision": "accept", "confirm": true}]'
-    decided = decisions_in(text, "x.json", plans, advisor, Permit())
+    decided = decisions_in(text, "x.json", proposal, desk.project, Permit()).decided
     file = desk.folder / "baselines/a.yaml"
     file.write_text(file.read_text().replace("Ada", "Eve"))
-    applied = apply(desk.project, settle_plans(plans, decided), ApprovalNote())
+    applied = apply(desk.project, settle_plans(proposal.plans, decided), ApprovalNote())
     assert applied.ids == ("b",)
     assert [problem.code for problem in applied.failures] == ["BK122"]
     assert desk.pending() == ["a"]
@@ -134,3 +131,18 @@ def test_decisions_of_all_changes_make_the_baseline_pass(desk: Desk) -> None:
     assert "# how to ask" in text
     assert load_pending(str(desk.folder), "a") is None
     assert {r.id: r.outcome for r in desk.compare().results} == {"a": "passed", "b": "failed"}
+
+
+def test_decisions_about_what_was_seen_are_used_for_that_alone(desk: Desk) -> None:
+    proposal = desk.propose()
+    name = next(change.number for change in proposal.plans[0].changes if change.path[-1] == "name")
+    seen = digests_of(proposal, desk.project)[0, name]
+    entry = {"id": "a", "seen": seen, "decision": "accept"}
+    text = json.dumps({"decisions": [entry], "by": "ada", "reason": "as it should be"})
+    read = decisions_in(text, "x.json", proposal, desk.project, Permit())
+    assert (read.decided, read.by, read.reason) == ({(0, name): Decision("accept")}, "ada", "as it should be")
+    desk.says("a", {**NOW, "name": "Eve"})
+    desk.compare()
+    with pytest.raises(InvalidInput) as stale:
+        decisions_in(text, "x.json", desk.propose(), desk.project, Permit())
+    assert str(stale.value).startswith("BK531 x.json:1:")

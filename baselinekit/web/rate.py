@@ -1,0 +1,305 @@
+"""The part of the page where people rate outputs: each person's queue, one item, and what was rated.
+
+Each rating is written at once, by the functions of `grade`. A person sees what others have given to an
+item when their own rating of it is kept."""
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import TypeVar
+
+from baselinekit.commands.project import Project
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.escape import escape_controls
+from baselinekit.evals import agreement
+from baselinekit.evals.rating import Queue, import_ratings, sheet
+from baselinekit.files.languages import dump_yaml
+from baselinekit.graders.by_human import checked_rating, options_of, words_for
+from baselinekit.model.ratings import (
+    Gold,
+    ItemStatus,
+    Mark,
+    Rating,
+    RatingItem,
+    Skip,
+    is_adjudicator,
+    same_person,
+)
+from baselinekit.model.values import Json
+from baselinekit.schema import read_as
+from baselinekit.structs import Struct, asdict, field, replace
+from baselinekit.suites.ratingtables import dump_table
+from baselinekit.values.equality import canonical
+from baselinekit.web.markdown import part_of
+
+
+class GivenRating(Struct):
+    """A rating as the page sends it. `again`: it replaces the earlier one of this person."""
+
+    key: str
+    value: Json
+    note: str = ""
+    notes: dict[str, str] = field(default_factory=dict)
+    marks: tuple[Mark, ...] = ()
+    seconds: float | None = None
+    again: bool = False
+
+
+class Skipped(Struct):
+    key: str
+    reason: str
+
+
+class MadeGold(Struct):
+    key: str
+    value: Json = None
+    why: str = ""
+    practice: bool = False
+
+
+class GivenFile(Struct):
+    name: str
+    text: str
+
+
+T = TypeVar("T", bound=Struct)
+
+
+def _digest(*words: str) -> bytes:
+    return blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+class RateDesk:
+    """The queue of a project for each person. `raters`: those with a link, of whom `overlap` get each
+    item."""
+
+    def __init__(self, project: Project, queue: Queue, raters: Sequence[str], overlap: int | None):
+        self._project, self._queue = project, queue
+        self._raters, self._overlap = [*map(same_person, raters)], overlap
+
+    def _concerns(self, rater: str, item: RatingItem) -> bool:
+        """Whether a person is to rate an item: who gets it depends on its key and the names alone."""
+        person = same_person(rater)
+        if self._overlap is None or person not in self._raters or is_adjudicator(rater, item.method):
+            return True
+        order = sorted(self._raters, key=lambda name: _digest(name, item.key), reverse=True)
+        return person in order[: self._overlap]
+
+    def waiting(self, rater: str) -> int:
+        return sum(row["state"] == "open" for row in self.queue(rater)["items"])
+
+    def queue(self, rater: str) -> dict[str, Json]:
+        """Return the items of a person in an order of their own, which stays: practice first, what they have
+        skipped last."""
+        rows = []
+        for status in self._queue.standings():
+            item = status.item
+            if not self._concerns(rater, item):
+                continue
+            is_practice = item.gold is not None and item.gold.practice
+            has_skipped = any(same_person(skip.rater) == same_person(rater) for skip in item.skips)
+            state = "rated" if item.rated_by(rater) else "closed"
+            if state == "closed" and (status.wants(rater) or item.gold is not None):
+                state = "skipped" if has_skipped else "open"
+            order = (not is_practice, state == "skipped", _digest(same_person(rater), item.key))
+            title = {"key": item.key, "case": item.case, "grader": item.grader, "state": state}
+            rows.append(
+                (order, {**title, "practice": is_practice, "dispute": self._is_dispute(status, rater)})
+            )
+        return {"rater": rater, "items": [row for _, row in sorted(rows, key=lambda pair: pair[0])]}
+
+    @staticmethod
+    def _is_dispute(status: ItemStatus, rater: str) -> bool:
+        return status.grade.verdict == "disputed" and is_adjudicator(rater, status.item.method)
+
+    def item(self, rater: str, given: Mapping[str, Json]) -> dict[str, Json]:
+        """Return one item as this person may see it."""
+        status = self._status(str(given.get("key", "")))
+        item, scale = status.item, status.item.method.rating_scale
+        shown, seen = item.shown, sheet(item)
+        own = next((one for one in item.ratings if same_person(one.rater) == same_person(rater)), None)
+        options = [option.value for option in options_of(scale)] if scale.type == "binary" else []
+        document: dict[str, Json] = {
+            "key": item.key,
+            "case": item.case,
+            "grader": item.grader,
+            "title": escape_controls(shown.title),
+            "rubric": part_of(shown.rubric) if shown.rubric else None,
+            "input": part_of(shown.input) if shown.input else None,
+            "outputs": [
+                {"name": f"output {n}" if shown.items else "output", **part_of(one)}
+                for n, one in enumerate(shown.items or (shown.output,), 1)
+            ],
+            "expected": part_of(shown.expected) if shown.expected else None,
+            "about": [[name, escape_controls(str(value))] for name, value in seen.about.items()],
+            "scale": {"type": scale.type, "range": scale.range, "tie": scale.tie_allowed, "options": options},
+            "questions": list(seen.questions),
+            "choices": [list(choice) for choice in seen.choices],
+            "minutes": seen.minutes,
+            "practice": item.gold is not None and item.gold.practice,
+            "own": asdict_rating(own) if own else None,
+            "others": [],
+        }
+        if own or self._is_dispute(status, rater):
+            others = [one for one in item.ratings if one is not own]
+            document["others"] = [self._shown_rating(one, item) for one in others]
+            document["verdict"] = status.grade.verdict or status.grade.outcome
+        if own and item.gold is not None and item.gold.practice:
+            is_right = canonical(own.value) == canonical(item.gold.value)
+            words = words_for(item.gold.value, scale)
+            document["gold"] = {"right": is_right, "words": words, "why": escape_controls(item.gold.why)}
+        return document
+
+    @staticmethod
+    def _shown_rating(rating: Rating, item: RatingItem) -> dict[str, Json]:
+        is_blind = item.method.blind_evaluation
+        words = words_for(rating.value, item.method.rating_scale)
+        return {
+            "rater": "" if is_blind else rating.rater,
+            "words": words,
+            "note": escape_controls(rating.note),
+        }
+
+    def _status(self, key: str) -> ItemStatus:
+        found = [status for status in self._queue.standings() if status.item.key == key]
+        if not found:
+            raise InvalidInput(Problem("BK509", f"nothing with the key {key!r} waits", "load the page again"))
+        return found[0]
+
+    # What a person does.
+
+    def rate(self, rater: str, given: Mapping[str, Json]) -> dict[str, Json]:
+        """Keep a rating. One that was kept already, as its answer did not arrive, is kept once."""
+        wanted = _read(GivenRating, given)
+        item = self._status(wanted.key).item
+        own = next((one for one in item.ratings if same_person(one.rater) == same_person(rater)), None)
+        texts = dict(self._texts(item))
+        for mark in wanted.marks:
+            if texts.get(mark.part, "")[mark.start : mark.end] != mark.text:
+                raise InvalidInput(Problem("BK741", f"{mark.text!r} is not at that place", "mark it again"))
+        mask = self._project.redactor.mask
+        rating = Rating(
+            rater,
+            wanted.value,
+            self._queue.stamp(),
+            wanted.note,
+            wanted.seconds,
+            {name: mask(text) for name, text in wanted.notes.items() if text},
+            tuple(replace(mark, note=mask(mark.note)) for mark in wanted.marks),
+        )
+        is_known = own is not None and replace(own, at="", seconds=None) == replace(
+            rating, at="", seconds=None
+        )
+        if not is_known:
+            self._queue.rate(item, rating, wanted.again)
+        return self.item(rater, {"key": wanted.key})
+
+    @staticmethod
+    def _texts(item: RatingItem) -> list[tuple[str, str]]:
+        outputs = item.shown.items or (item.shown.output,)
+        texts = [
+            (f"output {n}" if item.shown.items else "output", part_of(one))
+            for n, one in enumerate(outputs, 1)
+        ]
+        texts += [("input", part_of(item.shown.input)), ("expected", part_of(item.shown.expected))]
+        return [(name, part["raw"]) for name, part in texts]
+
+    def skip(self, rater: str, given: Mapping[str, Json]) -> dict[str, Json]:
+        wanted = _read(Skipped, given)
+        if not wanted.reason.strip():
+            raise InvalidInput(Problem("BK741", "a skip without a reason", "say why it cannot be rated"))
+        skip = Skip(rater, self._project.redactor.mask(wanted.reason), self._queue.stamp())
+
+        def with_skip(item: RatingItem) -> RatingItem:
+            others = (one for one in item.skips if same_person(one.rater) != same_person(rater))
+            return replace(item, skips=(*others, skip))
+
+        self._queue.ratings.change(wanted.key, with_skip)
+        return {}
+
+    def undo(self, rater: str, given: Mapping[str, Json]) -> dict[str, Json]:
+        key = str(given.get("key", ""))
+
+        def without(item: RatingItem) -> RatingItem:
+            person = same_person(rater)
+            ratings = (one for one in item.ratings if same_person(one.rater) != person)
+            skips = (one for one in item.skips if same_person(one.rater) != person)
+            return replace(item, ratings=tuple(ratings), skips=tuple(skips))
+
+        self._queue.ratings.change(key, without)
+        return {}
+
+    def make_gold(self, given: Mapping[str, Json]) -> dict[str, Json]:
+        """Make an item one whose right rating is known, or with no value an ordinary one again."""
+        wanted = _read(MadeGold, given)
+
+        def with_gold(item: RatingItem) -> RatingItem:
+            if wanted.value is None:
+                return replace(item, gold=None)
+            value = checked_rating(wanted.value, item.method.rating_scale, len(item.shown.items))
+            return replace(item, gold=Gold(value, wanted.why, wanted.practice))
+
+        self._queue.ratings.change(wanted.key, with_gold)
+        return {}
+
+    # What was rated.
+
+    def _visible(self, rater: str, is_operator: bool) -> list[RatingItem]:
+        """Return the items whose ratings a person may see: those that they rated, and disputes to settle. An
+        operator who rates nothing of an item sees it as well."""
+        statuses = self._queue.standings()
+        own = {same_person(rater)}
+        return [
+            status.item
+            for status in statuses
+            if any(same_person(one.rater) in own for one in status.item.ratings)
+            or self._is_dispute(status, rater)
+            or (is_operator and not status.wants(rater))
+        ]
+
+    def agreement(self, rater: str, is_operator: bool) -> dict[str, Json]:
+        items = self._visible(rater, is_operator)
+        is_named = is_operator or not any(item.method.blind_evaluation for item in items)
+        raters = [
+            one
+            for one in agreement.by_rater(items)
+            if is_named or same_person(one.rater) == same_person(rater)
+        ]
+        return {
+            "criteria": [asdict(one) for one in agreement.by_criterion(items)],
+            "raters": [asdict(one) for one in raters],
+            "disagreements": [
+                {
+                    "key": one.item.key,
+                    "case": one.item.case,
+                    "grader": one.item.grader,
+                    "agreement": one.agreement,
+                    "settled": one.item.decision is not None,
+                    "ratings": [self._shown_rating(rating, one.item) for rating in one.item.ratings],
+                }
+                for one in agreement.disagreements(items)
+            ],
+            "items": len(items),
+        }
+
+    def table(self) -> str:
+        return dump_table(status.item for status in self._queue.standings())
+
+    def labels(self) -> str:
+        return dump_yaml(agreement.labels_of([status.item for status in self._queue.standings()]))
+
+    def take(self, given: Mapping[str, Json]) -> dict[str, Json]:
+        """Import a file of ratings, or none of it if anything is wrong."""
+        wanted = _read(GivenFile, given)
+        return asdict(import_ratings(self._queue, wanted.text, wanted.name))
+
+
+def asdict_rating(rating: Rating) -> dict[str, Json]:
+    marks = [asdict(mark) for mark in rating.marks]
+    return {"value": rating.value, "note": rating.note, "notes": dict(rating.notes), "marks": marks}
+
+
+def _read(kind: type[T], given: Mapping[str, Json]) -> T:
+    found, problems = read_as(kind, dict(given))
+    if found is None:
+        raise InvalidInput(*problems)
+    return found

@@ -1,0 +1,219 @@
+"""The part of the page where changes are reviewed: what is pending as cards, and what is decided about them.
+
+It plans and writes with the functions of `refresh` and `review`, so that the files become the same. Nothing
+is decided here: the page holds the decisions until they are written, all at once."""
+
+import json
+from collections.abc import Iterator, Sequence
+from threading import Lock
+
+from baselinekit.changes.reviewing import (
+    confirmation_question,
+    count_verbs,
+    no_placeholder,
+    no_rule,
+    rule_problem,
+    rules_for,
+    settle_plans,
+)
+from baselinekit.commands import refresh as refreshing, review as reviewing
+from baselinekit.commands.context import RunContext
+from baselinekit.commands.project import Project
+from baselinekit.commands.refresh import Permit, RefreshScope, mask_proposal
+from baselinekit.errors import BaselinekitError, NothingSelected
+from baselinekit.escape import escape_controls
+from baselinekit.kinds.bodies import is_byte_hash
+from baselinekit.model.changes import (
+    ApprovalNote,
+    Change,
+    Decision,
+    Group,
+    Member,
+    RefreshPlan,
+    RefreshProposal,
+)
+from baselinekit.model.values import ABSENT, Json, json_type
+from baselinekit.report.differences import mark_changes
+from baselinekit.report.resultfile import read as read_results
+from baselinekit.report.reviewing import format_path, highest_risk, refused_document, unified_file
+from baselinekit.report.values import encode
+from baselinekit.store.images import image_of
+from baselinekit.values.paths import render
+from baselinekit.values.texts import mask_and_clip, no_mask
+from baselinekit.web.limits import LONGEST_TEXT, MOST_CARDS, MOST_DIFFS, MOST_FILES_OF_A_DIFF
+from baselinekit.web.pages import static_page
+
+_NO_ANSWERS = "BK530"
+
+
+class ReviewDesk:
+    """The pending changes of a project, or those in the result files of a CI job. Each request plans anew
+    from the files: what was edited meanwhile is refused."""
+
+    def __init__(self, project: Project, scope: RefreshScope, context: RunContext):
+        self._project, self._scope, self._context = project, scope, context
+        self._one_at_a_time = Lock()
+
+    def propose(self) -> RefreshProposal:
+        try:
+            return refreshing.propose(self._project, self._scope, self._context)
+        except NothingSelected as nothing:
+            if nothing.problems[0].code != _NO_ANSWERS:
+                raise
+            return RefreshProposal(())
+
+    def document(self, proposal: RefreshProposal, with_diffs: bool = False) -> dict[str, Json]:
+        """Return what the page shows. `with_diffs`: also what the files become, for a page without a
+        server."""
+        groups = proposal.groups[:MOST_CARDS]
+        cards = [*self._cards(proposal, groups)]
+        if with_diffs:
+            for card, group in zip(cards[:MOST_DIFFS], groups, strict=False):
+                decided = dict.fromkeys(group.members, Decision("accept"))
+                card["diff"] = self._files_after(proposal, decided)
+        return {
+            "format": "baselinekit.review-page/1",
+            "cards": cards,
+            "more": len(proposal.groups) - len(groups),
+            "refused": refused_document(proposal),
+            "sources": [self._source(name, text) for name, text in self._scope.results],
+        }
+
+    def _source(self, name: str, text: str) -> dict[str, Json]:
+        """Return which commit and target the answers of a CI job are of."""
+        report = read_results(text, name)
+        targets = {str(report.environment[key]) for key in ("base_url", "model") if key in report.environment}
+        facts = {"file": name, "started": report.started, "commit": report.commit or "", "tool": report.tool}
+        return {**facts, "target": self._mask(", ".join(sorted(targets)))}
+
+    def _cards(self, proposal: RefreshProposal, groups: Sequence[Group]) -> Iterator[dict[str, Json]]:
+        """Yield each change once, with all the baselines that have it."""
+        advisor, plans = reviewing.ChangeAdvisor(self._project), proposal.plans
+        shown = mask_proposal(proposal, self._project.redactor).plans
+        digests = reviewing.digests_of(proposal, self._project)
+        for group in groups:
+            changed = [(plans[n], plans[n].changes[number]) for n, number in group.members]
+            plan, change = changed[0]
+            about = advisor.about(plan, change)
+            why_none = {
+                "placeholders": next(filter(None, (no_placeholder(one) for _, one in changed)), ""),
+                "rules": next(filter(None, (no_rule(one) for _, one in changed)), ""),
+            }
+            placeholders = [] if why_none["placeholders"] else advisor.offers(changed)
+            rules = [] if why_none["rules"] else rules_for(plan, change)
+            first = shown[group.members[0][0]].changes[change.number]
+            yield {
+                "path": group.path,
+                "kind": change.kind,
+                "risk": highest_risk([one for _, one in changed]),
+                "place": about.place,
+                "target": about.target,
+                "facts": [[name, text] for name, text in about.facts],
+                "drift": [*map(list, self._drift(plan))],
+                "notes": [*map(self._mask, plan.notes)],
+                "placeholders": [[offer.text, offer.reason] for offer in placeholders],
+                "rules": [[rule.text, rule.reason] for rule in rules if not rule_problem(rule.text, changed)],
+                "why_none": why_none,
+                "sides": _sides(first),
+                "images": self._images(first),
+                "members": [
+                    self._member(shown[n], number, digests[n, number]) for n, number in group.members
+                ],
+            }
+
+    def _drift(self, plan: RefreshPlan) -> Iterator[tuple[str, str, str]]:
+        for name, was, now in reviewing.drift_since_capture(plan):
+            yield name, self._mask(was), self._mask(now)
+
+    def _member(self, plan: RefreshPlan, number: int, seen: str) -> dict[str, Json]:
+        change, baseline = plan.changes[number], plan.baseline
+        return {
+            "id": baseline.id,
+            "seen": seen,
+            "file": baseline.source.file,
+            "path": format_path(change),
+            "risk": change.risk,
+            "before": _text_of(change.before, 200),
+            "after": _text_of(change.after, 200),
+            "loses": [[lost.text, render(lost.path)] for lost in change.lost],
+            "note": self._mask(change.note),
+            "blocked": self._mask(change.blocked.with_hint) if change.blocked else "",
+            "confirm": confirmation_question([change]),
+        }
+
+    def _images(self, change: Change) -> list[Json]:
+        """Return both sides as pictures, if both are bytes and at least one was kept here."""
+        sides = [change.before, change.after]
+        if not all(map(is_byte_hash, sides)):
+            return []
+        return [{**side, "data": image_of(self._project.root, side["sha256"])} for side in sides]
+
+    def _mask(self, text: str) -> str:
+        return escape_controls(self._project.redactor.mask_said(text))
+
+    # What is decided.
+
+    def preview(self, given: dict[str, Json]) -> dict[str, Json]:
+        """Return what the files would become."""
+        with self._one_at_a_time:
+            proposal = self.propose()
+            read = self._decisions(proposal, given)
+            return self._files_after(proposal, read.decided)
+
+    def write(self, given: dict[str, Json]) -> dict[str, Json]:
+        """Write what is decided, as `review` does at its end, and return what became of it."""
+        with self._one_at_a_time:
+            proposal = self.propose()
+            read = self._decisions(proposal, given)
+            stamp = ApprovalNote(
+                refreshing.version_of(self._project, self._context.clients), read.by, read.reason
+            )
+            approvals = settle_plans(proposal.plans, read.decided)
+            applied = refreshing.apply(self._project, approvals, stamp)
+            left = [*reviewing.undecided(proposal.plans, read.decided)]
+        counts = count_verbs(one for one in read.decided.values() if one.verb != "skip")
+        return {
+            "counts": dict(counts),
+            "files": [one.file for one in applied.files],
+            "ids": [*applied.ids],
+            "failures": [self._mask(str(problem)) for problem in applied.failures],
+            "left": len(left),
+        }
+
+    def _decisions(self, proposal: RefreshProposal, given: dict[str, Json]) -> reviewing.DecisionsRead:
+        text = json.dumps(given)
+        return reviewing.decisions_in(text, "decisions.json", proposal, self._project, Permit())
+
+    def _files_after(self, proposal: RefreshProposal, decided: dict[Member, Decision]) -> dict[str, Json]:
+        approvals = settle_plans(proposal.plans, decided)[:MOST_FILES_OF_A_DIFF]
+        try:
+            applied = refreshing.apply(self._project, approvals, ApprovalNote(), dry_run=True)
+        except BaselinekitError as error:
+            return {"lines": [], "problems": [self._mask(one.with_hint) for one in error.problems]}
+        lines = [self._mask(line) for file in applied.files for line in unified_file(file)]
+        return {"lines": lines, "problems": [self._mask(one.with_hint) for one in applied.failures]}
+
+
+def _text_of(value: Json, limit: int = LONGEST_TEXT) -> str:
+    """Return a value as it is read: a text as it is, anything else as JSON."""
+    if value is ABSENT:
+        return ""
+    text = value if isinstance(value, str) else encode(value, 2)
+    return escape_controls(mask_and_clip(text, limit, no_mask))
+
+
+def _sides(change: Change) -> list[Json]:
+    """Return the stored and the new value in parts, marked where they differ; null for a side that is
+    absent."""
+    marked = mark_changes(_text_of(change.before), _text_of(change.after))
+    return [
+        None
+        if value is ABSENT
+        else {"type": json_type(value), "parts": [[int(it), text] for it, text in parts]}
+        for value, parts in zip((change.before, change.after), marked, strict=True)
+    ]
+
+
+def write_page(document: dict[str, Json]) -> str:
+    """Return the page that needs no server: one file, which exports the decisions."""
+    return static_page("Review", document)
