@@ -48,6 +48,12 @@ export function dialog(title, build) {
     const box = h("dialog", { "aria-labelledby": "dialog-title" }, form);
     box.addEventListener("cancel", (event) => { event.preventDefault(); close(null); });
     form.addEventListener("submit", (event) => event.preventDefault());
+    form.addEventListener("keydown", (event) => {
+      const main = form.querySelector("button.main");
+      if (event.key !== "Enter" || !main || event.target.matches("button, textarea")) return;
+      event.preventDefault();
+      main.click();
+    });
     put(form, build(close));
     document.body.append(box);
     box.showModal();
@@ -65,7 +71,6 @@ export function confirmInWords(question, word) {
   return dialog("Please confirm", (close) => {
     const input = h("input", { type: "text", autocomplete: "off", spellcheck: false, id: "confirm-word" });
     const go = () => { if (input.value.trim().toLowerCase() === word) close(true); else input.focus(); };
-    input.addEventListener("keydown", (event) => { if (event.key === "Enter") go(); });
     return [
       h("p", {}, question),
       h("label", { htmlFor: "confirm-word" }, `Type “${word}” to confirm`), input,

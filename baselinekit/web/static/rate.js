@@ -23,12 +23,12 @@ export function ratePage(root, api, about) {
     await go(next >= 0 ? next : state.items.findIndex((item) => item.state === "skipped"));
   }
 
-  function drawStatus() {
+  function drawStatus(why = "") {
     const rated = state.items.filter((item) => item.state === "rated").length, unsent = recall(outboxKey, []).length;
     const tab = (name, text) => button(text, () => { state.view = name; drawStatus(); drawBody(); }, { "aria-pressed": String(state.view === name) });
     fill(status, h("progress", { max: Math.max(state.items.length, 1), value: rated, "aria-label": "Progress" }),
       h("span", {}, `${rated} of ${state.items.length} rated, ${left()} wait for ${about.name}`),
-      unsent ? h("span", { className: "warning", role: "alert" }, `${count(unsent, "rating")} kept in this browser, not sent yet`) : null,
+      unsent ? h("span", { className: "warning", role: "alert" }, `${count(unsent, "rating")} kept in this browser, not sent yet. ${why}`) : null,
       tab("rate", "Rate"), tab("agreement", "Agreement"), about.is_operator ? tab("files", "Files") : null,
       button("Keys", help, { className: "quiet" }));
   }
@@ -160,7 +160,6 @@ export function ratePage(root, api, about) {
         const start = [...raw.slice(0, at)].length;
         close({ part: where.value, start, end: start + [...text.value].length, text: text.value, note: words.value });
       };
-      words.addEventListener("keydown", (event) => { if (event.key === "Enter") go(); });
       return [h("label", { htmlFor: "mark-text" }, "The words"), text, found ? null : [h("label", { htmlFor: "mark-part" }, "in the"), where],
         h("label", { htmlFor: "mark-note" }, "What about them"), words, problem, buttons(button("Mark", go, { className: "main" }), button("Cancel", () => close(null)))];
     });
@@ -278,7 +277,7 @@ export function ratePage(root, api, about) {
       try {
         items.set(payload.key, await api.post("rate/rating", payload));
       } catch (error) {
-        if (!error.status || error.status >= 500) { later(); drawStatus(); return { items }; }
+        if (error.status !== 422) { later(); drawStatus(error.status === 401 ? error.message : ""); return { items }; }
         drop(payload);
         return { items, refused: error.message };
       }
@@ -309,7 +308,6 @@ export function ratePage(root, api, about) {
     const reason = await dialog("Why can it not be rated?", (close) => {
       const text = h("input", { type: "text", id: "reason", "aria-label": "Reason" });
       const go_ = () => text.value.trim() && close(text.value.trim());
-      text.addEventListener("keydown", (event) => { if (event.key === "Enter") go_(); });
       return [text, buttons(button("Skip it", go_, { className: "main" }), button("Cancel", () => close(null)))];
     });
     if (!reason) return;

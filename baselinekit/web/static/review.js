@@ -215,33 +215,37 @@ export function reviewPage(root, desk) {
     if (confirm) decide(chosen, { decision: "accept", ...confirm });
   }
 
-  function choose(title, offers, none) {
+  // The dialog stays open until what was chosen fits.
+  function choose(title, offers, none, check) {
     return dialog(title, (close) => {
       if (none) return [h("p", {}, none), buttons(button("Close", () => close(null)))];
       const typed = h("input", { type: "text", id: "typed", value: offers.length ? offers[0][0] : "", spellcheck: false });
       const pick = offers.map(([text, reason], number) => h("label", { className: "offer" },
         h("input", { type: "radio", name: "offer", checked: number === 0, onchange: () => { typed.value = text; } }), " ", h("code", {}, text), " ", h("span", { className: "dim" }, reason)));
-      typed.addEventListener("keydown", (event) => { if (event.key === "Enter" && typed.value) close(typed.value); });
-      return [pick, h("label", { htmlFor: "typed" }, "or type one"), typed,
-        buttons(button("Take it", () => typed.value && close(typed.value), { className: "main" }), button("Cancel", () => close(null)))];
+      const problem = h("p", { className: "warning", role: "alert" });
+      const take = async () => {
+        const value = typed.value;
+        if (!value) return;
+        try {
+          await check(value);
+          close(value);
+        } catch (error) {
+          problem.textContent = error.message;
+        }
+      };
+      return [pick, h("label", { htmlFor: "typed" }, "or type one"), typed, problem,
+        buttons(button("Take it", take, { className: "main" }), button("Cancel", () => close(null)))];
     });
   }
 
   async function instead(card, verb, title, offers, none) {
     const chosen = undecided(card);
     if (!chosen.length) return;
-    const value = await choose(title, offers, none);
+    const check = (value) => desk.check(chosen.map((member) => entry(member, { decision: verb, value, confirm: true })));
+    const value = await choose(title, offers, none, check);
     if (!value) return;
     const confirm = verb === "placeholder" ? await confirmed(chosen) : {};
-    if (!confirm) return;
-    const decision = { decision: verb, value, ...confirm };
-    try {
-      await desk.check(chosen.map((member) => entry(member, decision)));
-    } catch (error) {
-      await show("That does not fit", error.message);
-      return;
-    }
-    decide(chosen, decision);
+    if (confirm) decide(chosen, { decision: verb, value, ...confirm });
   }
 
   const placeholder = (card) => instead(card, "placeholder", "Which placeholder should be stored?", card.placeholders, card.why_none.placeholders);
@@ -285,7 +289,6 @@ export function reviewPage(root, desk) {
         remember("baselinekit-by", by.value.trim());
         close({ decisions: [...state.decided.values()], ...(by.value.trim() && { by: by.value.trim() }), ...(reason.value.trim() && { reason: reason.value.trim() }) });
       };
-      reason.addEventListener("keydown", (event) => { if (event.key === "Enter") go(); });
       const counts = Object.entries(DONE).map(([verb, word]) => [[...state.decided.values()].filter((one) => one.decision === verb).length, word]).filter(([n]) => n);
       return [h("p", {}, counts.map(([n, word]) => `${n} ${word}`).join(", ")), h("label", { htmlFor: "by" }, "Who approves it"), by, h("label", { htmlFor: "reason" }, "Why"), reason,
         buttons(button(desk.isStatic ? "Export" : "Write", go, { className: "main" }), button("Cancel", () => close(null)))];
