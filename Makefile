@@ -16,7 +16,7 @@ help:
 	@echo "make demo     see it work: a small service, its baselines, and an upgrade that breaks them"
 	@echo "make check    on every save: format, lint, types, laws, unit and golden tests; under a minute"
 	@echo "make test     format, lint, types, tests, our own baselines (LONG=1: more of each)"
-	@echo "make drills   kills, signals, a full disk, many processes, a cluster: CI runs them after the tests"
+	@echo "make drills   kills, a full disk, many processes, a cluster, a browser: CI runs them after the tests"
 	@echo "make studies  how well learning, secrets and comparison do, measured; fuzz against slow plain twins"
 	@echo "make corpus   300 baselines, hostile replies, result files and pending answers give what they gave"
 	@echo "make size     lines of code of each package, beside its budget"
@@ -45,7 +45,7 @@ test: static
 	@$(PYTEST)
 
 drills: $(READY)
-	@echo "== drills: kills, signals, a full disk, many processes, a cluster"
+	@echo "== drills: kills, signals, a full disk, many processes, a cluster, a browser"
 	@$(PYTEST) drills
 
 studies: $(READY)

@@ -40,10 +40,14 @@ def scripts(document: Any) -> list[str]:
     return own + [text for part in document.values() for text in scripts(part)]
 
 
-@pytest.mark.parametrize("path", [ROOT / "action.yml", *EXAMPLES], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [ROOT / "action.yml", ROOT / "approve/action.yml", *EXAMPLES],
+    ids=lambda path: path.parent.name + path.name,
+)
 def test_f31_action_scripts_contain_no_event_or_input(path: Path) -> None:
     found = scripts(yaml.safe_load(path.read_text("utf-8")))
-    assert found or path.name == "baselinekit.yml"
+    assert found or path.name in ("baselinekit.yml", "baselinekit-approve.yml")
     assert not [text for text in found if "${{" in text]
 
 
@@ -158,7 +162,7 @@ def test_f31_action_compares_annotates_and_stores_results(runner: Runner) -> Non
     outputs = dict(line.split("=", 1) for line in runner.output.read_text().splitlines())
     assert outputs["exit-code"] == "1"
     assert {path.name for path in Path(outputs["results"]).iterdir()} == {
-        *("results.json", "report.html", "results.junit.xml")
+        *("results.json", "report.html", "results.junit.xml", "review.html")
     }
     assert (runner.folder / "svc/c d.md").read_text("utf-8").startswith("## baselinekit: 1 failed")
     assert (runner.folder / "svc/baselines/with space/one.yaml").read_text() == before
@@ -191,7 +195,7 @@ def test_action_invalid_file_is_annotated_and_ends_step(runner: Runner) -> None:
     done = runner.compare(working_directory="svc", args="--allow-exec")
     assert done.returncode == 2
     assert "::error file=svc/baselines/bad.yaml,line=" in done.stderr
-    assert runner.output.read_text() == "exit-code=2\nresults=\n"
+    assert runner.output.read_text() == "exit-code=2\nstate=failed\nresults=\n"
     assert "nothing is uploaded: baselinekit ended with exit code 2" in done.stderr
 
 
@@ -273,3 +277,145 @@ def test_action_unknown_base_ends_step(terminal: Console, tmp_path: Path) -> Non
         assert "fetch-depth: 0" in done.stderr
         assert "exit-code=2" in pull.output.read_text()
     assert not list(tmp_path.rglob("shot"))
+
+
+# Approving by a comment: real repositories, and a `gh` that answers as GitHub does.
+
+GH = """\
+#!/bin/sh
+echo "$@" >> "{log}"
+case "$*" in
+    *permission*) echo {may} ;;
+    *pulls/7*) printf '%s\\tfeature\\t%s\\t{origin}\\n' {head} {base} ;;
+    *artifacts*) echo {run} ;;
+    "run download"*) cp "{results}" "$(echo "$@" | sed 's/.*--dir //')/results.json" ;;
+esac
+"""
+CHANGED = """\
+id: one
+baseline: {output: {exit_code: 0, stdout: "old\\n", stderr: ""}, captured_at: "2024-01-15T10:30:00Z"}
+current: {input: {argv: [says, new]}, execution: {type: command}}
+"""
+
+
+class Approving(Runner):
+    """A pull request whose compare has failed, and what the action does about a comment."""
+
+    def __init__(self, terminal: Console, **facts: str):
+        super().__init__(terminal)
+        self.checkout = Checkout(self.folder)
+        base = self.checkout.commit(
+            {"baselinekit.yaml": GRANTS, ".gitignore": ".baselinekit/\nresults.json\n"}
+        )
+        self.checkout.git("checkout", "-qb", "feature")
+        head = self.checkout.commit({"baselines/one.yaml": CHANGED, "baselinekit.yaml": "version: 1\n"})
+        compare = f"baselinekit compare -q -o results.json --config-from {base}"
+        assert terminal.run(compare).exit_code == 1
+        self.server = self.temp / "server"
+        self.checkout.git("clone", "-q", "--bare", str(self.folder), str(self.server / "owner/name"))
+        self.log = self.temp / "gh.log"
+        given = {"may": "write", "origin": "owner/name", "run": "99", "head": head, "base": base, **facts}
+        script = GH.format(log=self.log, results=self.folder / "results.json", **given)
+        (self.terminal.bin / "gh").write_text(script)
+        (self.terminal.bin / "gh").chmod(0o755)
+
+    def approve(self, comment: str, actor: str = "ada") -> "subprocess.CompletedProcess[str]":
+        action = yaml.safe_load((ROOT / "approve/action.yml").read_text("utf-8"))
+        step = next(step for step in action["runs"]["steps"] if step.get("name") == "Approve")
+        given = {
+            "BK_ACTOR": actor,
+            "BK_NUMBER": "7",
+            "BK_COMMENT": comment,
+            "BK_SERVER": f"file://{self.server}",
+        }
+        given |= {
+            "GH_TOKEN": "t",
+            "GH_REPO": "owner/name",
+            "BK_ARTIFACT": "baselinekit",
+            "BK_FOLDER": ".",
+            "BK_ARGS": "",
+        }
+        assert set(step["env"]) == set(given)
+        path = [str(self.terminal.bin), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+        plain = {"PATH": os.pathsep.join(path), "HOME": str(self.temp), "LANG": "C.UTF-8", "CI": "true"}
+        return subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=self.temp,
+            env={**plain, "RUNNER_TEMP": str(self.temp), "GITHUB_OUTPUT": str(self.output), **given},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def pushed(self, *words: str) -> str:
+        return self.checkout.git("-C", str(self.server / "owner/name"), *words)
+
+
+COMMENT = """/baselinekit decide
+
+```json
+{"decisions": [{"id": "one", "decision": "accept"}], "reason": "a new word"}
+```
+"""
+
+
+def test_approve_commits_the_decisions_of_a_comment_and_shows_who_approved(terminal: Console) -> None:
+    pull = Approving(terminal)
+    done = pull.approve(COMMENT.replace("\n", "\r\n"))
+    assert done.returncode == 0, done.stderr
+    text = pull.pushed("show", "feature:baselines/one.yaml")
+    assert 'stdout: "new\\n"' in text
+    assert "approved_by: ada" in text
+    assert "reason: a new word" in text
+    assert "Baselinekit-Approved-By: ada" in pull.pushed("log", "-1", "--format=%B", "feature")
+    commit = pull.pushed("rev-parse", "feature").strip()
+    assert f"statuses/{commit} -f state=success -f context=baselinekit/approval" in pull.log.read_text()
+    assert pull.output.read_text() == f"commit={commit}\n"
+
+
+@pytest.mark.parametrize(
+    ("facts", "comment", "actor", "why"),
+    [
+        ({"may": "read"}, COMMENT, "ada", "ada may not write to owner/name"),
+        ({"may": "none"}, COMMENT, "ada", "ada may not write to owner/name"),
+        ({"origin": "fork/name"}, COMMENT, "ada", "the branch is in fork/name"),
+        ({"run": "''"}, COMMENT, "ada", "no artifact baselinekit of commit"),
+        ({}, "/baselinekit decide", "ada", "the comment has no block of JSON"),
+        ({}, COMMENT, "ada$(touch shot)", "has no valid name"),
+        ({}, COMMENT.replace('"one"', '"two"'), "ada", "nothing of 'two' is pending"),
+        ({}, COMMENT.replace('"one"', '"one", "seen": "0"'), "ada", "BK531"),
+        ({}, COMMENT.replace("accept", "$(touch shot)"), "ada", "BK105"),
+    ],
+)
+def test_approve_without_right_or_reason_changes_nothing(
+    terminal: Console, facts: dict[str, str], comment: str, actor: str, why: str
+) -> None:
+    pull = Approving(terminal, **facts)
+    before = pull.pushed("rev-parse", "feature")
+    done = pull.approve(comment, actor)
+    assert done.returncode != 0
+    assert why in done.stderr
+    assert pull.pushed("rev-parse", "feature") == before
+    assert not [*pull.temp.rglob("shot")]
+    assert "statuses" not in (pull.log.read_text() if pull.log.exists() else "")
+
+
+def test_approve_leaves_other_comments_alone(terminal: Console) -> None:
+    pull = Approving(terminal)
+    assert pull.approve("looks good to me").stdout == "not a decision\n"
+    assert not pull.log.exists()
+
+
+def test_action_state_tells_green_from_approved(terminal: Console) -> None:
+    approved = RUNS.replace("baseline: {", "baseline: {approved_by: ada, ")
+    pull = PullRequest(terminal, OURS, OURS | {"baselines/one.yaml": approved.replace("two", "three")})
+    log = pull.temp / "gh.log"
+    (terminal.bin / "gh").write_text(f'#!/bin/sh\necho "$@" >> "{log}"\n')
+    (terminal.bin / "gh").chmod(0o755)
+    assert pull.compare(status="true").returncode == 0
+    pull.base = pull.head
+    assert pull.compare(status="true").returncode == 0
+    assert re.findall(r"description=(.*)", log.read_text()) == ["approved by ada", "green"]
+    assert re.findall(r"state=(.*)", pull.output.read_text()) == ["approved", "green"]

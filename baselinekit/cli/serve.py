@@ -5,6 +5,7 @@ import json
 import webbrowser
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import click
 
@@ -96,9 +97,10 @@ def serve(options: ServeOptions) -> int:
         names = [person.name for person in people]
         desks = Desks(project, scope, context, clock(), names, options.overlap)
         site = server.Site(links, origins, table_of(desks), project.redactor.mask_said)
-        tell(options, links.addresses(origins[0]), desks.counts())
+        desks.runs.check()
+        announce = partial(tell, options, links.addresses(origins[0]), desks.counts())
         with suppress(KeyboardInterrupt):
-            server.serve(site, listening, certificate, options.idle)
+            server.serve(site, listening, certificate, options.idle, announce)
     screen.say("ended", err=options.as_json)
     return 0
 

@@ -37,6 +37,11 @@ class RunsDesk:
         self._lock = Lock()
         self._read = lru_cache(maxsize=4)(self._load)  # the rows of a run, and then its cases
 
+    def check(self) -> None:
+        """Raise if a file that was named cannot be read."""
+        for name in self._files:
+            self.report({"run": name})
+
     def names(self) -> list[str]:
         """The names of all runs: first the files that were named."""
         return [

@@ -4,6 +4,7 @@ A browser is not to be trusted: any page that is open in it can send requests to
 needs the cookie that only the link gives, the exact name of this host, and must come from the page itself."""
 
 import asyncio
+import os
 import secrets
 import socket
 import time
@@ -268,15 +269,30 @@ def listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=CONNECTIONS)
     except (OSError, UnicodeError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        number = getattr(error, "errno", None)
+        reason = os.strerror(number) if number and number > 0 else str(error)
         message = f"{host}:{port} cannot be used: {reason.lower()}"
         raise InvalidInput(
             Problem("BK508", message, "choose another port: --port 0 takes a free one")
         ) from None
 
 
+class _Announcing(uvicorn.Server):
+    """Calls a function when it answers: from then on a signal ends it in an orderly way."""
+
+    announce: Callable[[], None] = staticmethod(lambda: None)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.announce()
+
+
 def serve(
-    site: Site, listening: socket.socket, certificate: tuple[str, str] | None, idle_minutes: int = 0
+    site: Site,
+    listening: socket.socket,
+    certificate: tuple[str, str] | None,
+    idle_minutes: int,
+    announce: Callable[[], None],
 ) -> None:
     """Answer until a signal ends it, or until nothing was asked for that long (0: for ever)."""
 
@@ -285,7 +301,7 @@ def serve(
             server.should_exit = True
 
     notify: Callable[[], Awaitable[None]] = end_if_idle
-    server = uvicorn.Server(
+    server = _Announcing(
         uvicorn.Config(
             site,
             http=_Patient,
@@ -305,4 +321,5 @@ def serve(
             ssl_keyfile=certificate[1] if certificate else None,
         )
     )
+    server.announce = announce
     server.run(sockets=[listening])

@@ -93,7 +93,7 @@ HOSTS = (
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_other_host_is_refused(site: Served, host: str) -> None:
+def test_f47_other_host_is_refused(site: Served, host: str) -> None:
     """A name of another page that was made to lead to this machine."""
     answer = site.ask("GET", "/api/review", {"Cookie": site.cookie(), "Host": host.format(port=site.port)})
     assert answer.status == 421
@@ -133,7 +133,7 @@ SOURCES: dict[str, Headers] = {
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_request_of_another_page_changes_nothing(site: Served, name: str) -> None:
+def test_f47_request_of_another_page_changes_nothing(site: Served, name: str) -> None:
     body = json.dumps({"decisions": [{"id": "*", "decision": "accept", "confirm": True}]})
     headers = {"Cookie": site.cookie(), **JSON, **SOURCES[name](site)}
     assert site.ask("POST", "/api/review/write", headers, body).status == 403

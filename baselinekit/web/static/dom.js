@@ -12,7 +12,8 @@ export function h(tag, properties, ...children) {
 }
 
 export function put(element, ...children) {
-  const flat = children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== "");
+  const flat =
+    children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== "");
   element.append(...flat);
   return element;
 }
@@ -23,16 +24,14 @@ export function fill(element, ...children) {
 }
 
 export function button(text, onclick, properties) {
-  return h("button", { type: "button", onclick, ...properties }, text);
+  return h("button", {type: "button", onclick, ...properties}, text);
 }
 
 export function count(number, noun) {
   return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-export function announce(text) {
-  document.getElementById("announce").textContent = text;
-}
+export function announce(text) { document.getElementById("announce").textContent = text; }
 
 // A dialog that holds the focus. `ask` is given the function that closes it with an answer.
 export function dialog(title, build) {
@@ -44,9 +43,12 @@ export function dialog(title, build) {
       if (before && before.isConnected) before.focus();
       resolve(answer);
     };
-    const form = h("form", { method: "dialog" }, h("h2", { id: "dialog-title" }, title));
-    const box = h("dialog", { "aria-labelledby": "dialog-title" }, form);
-    box.addEventListener("cancel", (event) => { event.preventDefault(); close(null); });
+    const form = h("form", {method: "dialog"}, h("h2", {id: "dialog-title"}, title));
+    const box = h("dialog", {"aria-labelledby": "dialog-title"}, form);
+    box.addEventListener("cancel", (event) => {
+      event.preventDefault();
+      close(null);
+    });
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("keydown", (event) => {
       const main = form.querySelector("button.main");
@@ -62,29 +64,32 @@ export function dialog(title, build) {
   });
 }
 
-export function buttons(...list) {
-  return h("div", { className: "buttons" }, list);
-}
+export function buttons(...list) { return h("div", {className: "buttons"}, list); }
 
 // A question that is answered by typing a word: a key pressed by mistake accepts nothing.
 export function confirmInWords(question, word) {
   return dialog("Please confirm", (close) => {
-    const input = h("input", { type: "text", autocomplete: "off", spellcheck: false, id: "confirm-word" });
-    const go = () => { if (input.value.trim().toLowerCase() === word) close(true); else input.focus(); };
+    const input = h("input", {type: "text", autocomplete: "off", spellcheck: false, id: "confirm-word"});
+    const go = () => {
+      if (input.value.trim().toLowerCase() === word) close(true);
+      else input.focus();
+    };
     return [
       h("p", {}, question),
-      h("label", { htmlFor: "confirm-word" }, `Type “${word}” to confirm`), input,
-      buttons(button("Confirm", go, { className: "main" }), button("Cancel", () => close(null))),
+      h("label", {htmlFor: "confirm-word"}, `Type “${word}” to confirm`),
+      input,
+      buttons(button("Confirm", go, {className: "main"}), button("Cancel", () => close(null))),
     ];
   });
 }
 
 export function show(title, text) {
-  return dialog(title, (close) => [h("p", { className: "lines" }, text), buttons(button("Close", () => close(null)))]);
+  return dialog(
+    title, (close) => [h("p", {className: "lines"}, text), buttons(button("Close", () => close(null)))]);
 }
 
 export function download(name, text, type) {
-  const link = h("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
+  const link = h("a", {href: URL.createObjectURL(new Blob([text], {type})), download: name});
   document.body.append(link);
   link.click();
   link.remove();
@@ -97,7 +102,7 @@ export async function copyText(text) {
     announce("Copied.");
   } catch {
     await dialog("Copy this", (close) => {
-      const area = h("textarea", { rows: 12, readOnly: true, value: text, "aria-label": "Text to copy" });
+      const area = h("textarea", {rows: 12, readOnly: true, value: text, "aria-label": "Text to copy"});
       setTimeout(() => area.select());
       return [area, buttons(button("Close", () => close(null)))];
     });
@@ -108,7 +113,8 @@ export function remember(key, value) {
   try {
     if (value === null) localStorage.removeItem(key);
     else localStorage.setItem(key, JSON.stringify(value));
-  } catch { /* a browser without storage works without memory */ }
+  } catch { /* a browser without storage works without memory */
+  }
 }
 
 export function recall(key, otherwise) {
@@ -123,7 +129,8 @@ export function onKeys(keys) {
   const listener = (event) => {
     const target = event.target;
     const types = target.matches("input:not([type=checkbox]):not([type=radio]), textarea, select");
-    if (types || event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) return;
+    if (types || event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]"))
+      return;
     const work = keys[event.key];
     if (work && work(event) !== false) event.preventDefault();
   };
@@ -133,11 +140,15 @@ export function onKeys(keys) {
 
 // A text in parts, marked where the other side differs.
 export function markedText(parts, tag) {
-  return h("pre", { className: "value", tabIndex: 0 }, parts.map(([isChanged, text]) => (isChanged ? h(tag, {}, text) : text)));
+  return h("pre", {className: "value", tabIndex: 0},
+    parts.map(([isChanged, text]) => (isChanged ? h(tag, {}, text) : text)));
 }
 
 export function diffLines(lines) {
-  const tone = (line) => (line.startsWith("+") ? "came" : line.startsWith("-") ? "gone" : line.startsWith("@") ? "dim" : "");
-  return h("div", { className: "lines", tabIndex: 0, role: "region", "aria-label": "Diff of the file" },
-    lines.map((line) => h("div", { className: tone(line) }, line)));
+  const tone = (line) => (line.startsWith("+") ? "came" :
+      line.startsWith("-")                     ? "gone" :
+      line.startsWith("@")                     ? "dim" :
+                                                 "");
+  return h("div", {className: "lines", tabIndex: 0, role: "region", "aria-label": "Diff of the file"},
+    lines.map((line) => h("div", {className: tone(line)}, line)));
 }

@@ -1,36 +1,50 @@
 // One output at a time: what it answers, how to rate it, and the rating. A rating that cannot be sent is kept
 // in this browser until the server answers again.
-import { announce, button, buttons, count, dialog, fill, h, onKeys, put, recall, remember, show } from "./dom.js";
-import { percent, table } from "./blocks.js";
+import {percent, table} from "./blocks.js";
+import {announce, button, buttons, count, dialog, fill, h, onKeys, put, recall, remember, show} from "./dom.js";
 
-const KEYS = [["1 – 9", "answer the question"], ["Enter", "save and go on"], ["s", "skip, with a reason"], ["u", "undo the last rating"], ["m", "mark the selected words"], ["n", "write a note"], ["← →", "other items"], ["?", "this list"]];
+const KEYS = [
+  ["1 – 9", "answer the question"], ["Enter", "save and go on"], ["s", "skip, with a reason"],
+  ["u", "undo the last rating"], ["m", "mark the selected words"], ["n", "write a note"],
+  ["← →", "other items"], ["?", "this list"]
+];
 
 export function ratePage(root, api, about) {
   const outboxKey = `baselinekit-outbox-${about.name}`;
   const draftKey = (key) => `baselinekit-draft-${about.name}-${key}`;
-  const state = { items: [], at: -1, item: null, answer: null, done: [], began: 0, timer: 0, view: "rate" };
-  const status = h("div", { className: "tools" }), body = h("div", {});
+  const state = {items: [], at: -1, item: null, answer: null, done: [], began: 0, timer: 0, view: "rate"};
+  const status = h("div", {className: "tools"}), body = h("div", {});
 
   const current = () => state.items[state.at];
-  const left = () => state.items.filter((item) => item.state === "open" || item.state === "skipped" || item.dispute).length;
+  const left = () =>
+    state.items.filter((item) => item.state === "open" || item.state === "skipped" || item.dispute).length;
 
   async function load() {
     const queue = await api.get("rate");
     state.items = queue.items;
     const waiting = new Set(recall(outboxKey, []).map((one) => one.key));
-    for (const item of state.items) if (waiting.has(item.key)) item.state = "rated";
+    for (const item of state.items)
+      if (waiting.has(item.key)) item.state = "rated";
     const next = state.items.findIndex((item) => item.dispute || item.state === "open");
     await go(next >= 0 ? next : state.items.findIndex((item) => item.state === "skipped"));
   }
 
   function drawStatus(why = "") {
-    const rated = state.items.filter((item) => item.state === "rated").length, unsent = recall(outboxKey, []).length;
-    const tab = (name, text) => button(text, () => { state.view = name; drawStatus(); drawBody(); }, { "aria-pressed": String(state.view === name) });
-    fill(status, h("progress", { max: Math.max(state.items.length, 1), value: rated, "aria-label": "Progress" }),
+    const rated = state.items.filter((item) => item.state === "rated").length,
+          unsent = recall(outboxKey, []).length;
+    const tab = (name, text) => button(text, () => {
+      state.view = name;
+      drawStatus();
+      drawBody();
+    }, {"aria-pressed": String(state.view === name)});
+    fill(status,
+      h("progress", {max: Math.max(state.items.length, 1), value: rated, "aria-label": "Progress"}),
       h("span", {}, `${rated} of ${state.items.length} rated, ${left()} wait for ${about.name}`),
-      unsent ? h("span", { className: "warning", role: "alert" }, `${count(unsent, "rating")} kept in this browser, not sent yet. ${why}`) : null,
+      unsent ? h("span", {className: "warning", role: "alert"},
+                 `${count(unsent, "rating")} kept in this browser, not sent yet. ${why}`) :
+               null,
       tab("rate", "Rate"), tab("agreement", "Agreement"), about.is_operator ? tab("files", "Files") : null,
-      button("Keys", help, { className: "quiet" }));
+      button("Keys", help, {className: "quiet"}));
   }
 
   function drawBody() {
@@ -39,7 +53,7 @@ export function ratePage(root, api, about) {
     else drawItem();
   }
 
-  const failed = (error) => fill(body, h("p", { className: "warning" }, error.message));
+  const failed = (error) => fill(body, h("p", {className: "warning"}, error.message));
 
   async function go(number) {
     state.at = number;
@@ -47,26 +61,27 @@ export function ratePage(root, api, about) {
     drawStatus();
     if (number < 0) return drawBody();
     try {
-      state.item = await api.get("rate/item", { key: current().key });
-    } catch (error) {
-      return failed(error);
-    }
+      state.item = await api.get("rate/item", {key: current().key});
+    } catch (error) { return failed(error); }
     const own = state.item.own || {};
-    state.answer = recall(draftKey(current().key), null) || { values: valuesOf(own.value), note: own.note || "", notes: own.notes || {}, marks: own.marks || [] };
+    state.answer = recall(draftKey(current().key), null) ||
+      {values: valuesOf(own.value), note: own.note || "", notes: own.notes || {}, marks: own.marks || []};
     state.began = performance.now();
     drawBody();
   }
 
   // A rating as the page holds it: a value for each question, or the order of a ranking.
   function valuesOf(value) {
-    const { scale, questions } = state.item;
-    if (value === undefined || value === null) return scale.type === "ranking" ? [] : questions.map(() => null);
-    if (scale.type === "binary") return [scale.options.findIndex((one) => JSON.stringify(one) === JSON.stringify(value)) + 1];
+    const {scale, questions} = state.item;
+    if (value === undefined || value === null)
+      return scale.type === "ranking" ? [] : questions.map(() => null);
+    if (scale.type === "binary")
+      return [scale.options.findIndex((one) => JSON.stringify(one) === JSON.stringify(value)) + 1];
     return Array.isArray(value) ? value : [value];
   }
 
   function valueOf(values) {
-    const { scale, outputs, questions } = state.item;
+    const {scale, outputs, questions} = state.item;
     if (scale.type === "ranking") return values.flat().length === outputs.length ? values : null;
     if (values.some((value) => value === null)) return null;
     if (scale.type === "binary") return scale.options[values[0] - 1];
@@ -76,35 +91,53 @@ export function ratePage(root, api, about) {
   function drawItem() {
     const item = state.item;
     if (!item) {
-      fill(body, h("h2", {}, state.items.length ? "Everything is rated. Thank you." : "Nothing waits for a rating."),
-        state.items.length ? null : h("p", { className: "dim" }, "A run puts outputs here when a case has a human grader."));
+      fill(body,
+        h("h2", {}, state.items.length ? "Everything is rated. Thank you." : "Nothing waits for a rating."),
+        state.items.length ?
+          null :
+          h("p", {className: "dim"}, "A run puts outputs here when a case has a human grader."));
       return;
     }
     const limit = item.minutes ? ` · ${item.minutes} min at most` : "";
     fill(body,
-      h("div", { className: "rubric" }, h("h2", {}, `${state.at + 1} of ${state.items.length} · ${item.title}`, h("small", {}, ` ${item.practice ? "practice · " : ""}${item.grader}${limit}`)),
+      h("div", {className: "rubric"},
+        h("h2", {}, `${state.at + 1} of ${state.items.length} · ${item.title}`,
+          h("small", {}, ` ${item.practice ? "practice · " : ""}${item.grader}${limit}`)),
         item.rubric ? rendered(item.rubric) : null),
-      h("div", { className: "rate" },
-        item.input ? part("input", "Input", item.input) : null,
-        item.outputs.map((output, n) => part(output.name, item.outputs.length > 1 ? `${letter(n)}` : "Output", output)),
+      h("div", {className: "rate"}, item.input ? part("input", "Input", item.input) : null,
+        item.outputs.map(
+          (output, n) => part(output.name, item.outputs.length > 1 ? `${letter(n)}` : "Output", output)),
         item.expected ? part("expected", "Reference", item.expected) : null),
-      item.about.length ? h("dl", {}, item.about.map(([name, text]) => [h("dt", {}, name), h("dd", {}, text)])) : null,
-      marks(), h("form", { className: "answer", onsubmit: (event) => { event.preventDefault(); save(); } }, questions(), note(), actions()), others());
+      item.about.length ?
+        h("dl", {}, item.about.map(([name, text]) => [h("dt", {}, name), h("dd", {}, text)])) :
+        null,
+      marks(),
+      h("form", {
+        className: "answer",
+        onsubmit: (event) => {
+          event.preventDefault();
+          save();
+        }
+      },
+        questions(), note(), actions()),
+      others());
     announce(`Item ${state.at + 1} of ${state.items.length}`);
   }
 
   const letter = (n) => (state.item.outputs.length === 2 ? "AB"[n] : `Output ${n + 1}`);
 
   function rendered(data) {
-    return data.nodes ? h("div", { className: "rendered" }, nodes(data.nodes)) : h("div", { className: "rendered" }, h("p", {}, data.raw));
+    return data.nodes ? h("div", {className: "rendered"}, nodes(data.nodes)) :
+                        h("div", {className: "rendered"}, h("p", {}, data.raw));
   }
 
   function nodes(list) {
     return list.map((node) => {
       if (typeof node === "string") return node;
       const [tag, ...children] = node;
-      if (tag === "a") return h("span", { title: children[0] }, nodes(children.slice(1)), h("small", {}, ` (${children[0]})`));
-      return h(/^h[1-6]$/.test(tag) ? "h3" : tag, tag === "pre" ? { tabIndex: 0 } : {}, nodes(children));
+      if (tag === "a")
+        return h("span", {title: children[0]}, nodes(children.slice(1)), h("small", {}, ` (${children[0]})`));
+      return h(/^h[1-6]$/.test(tag) ? "h3" : tag, tag === "pre" ? {tabIndex: 0} : {}, nodes(children));
     });
   }
 
@@ -112,10 +145,15 @@ export function ratePage(root, api, about) {
   function part(name, title, data) {
     const hasMarks = state.answer.marks.some((mark) => mark.part === name);
     let isRaw = !data.nodes || hasMarks;
-    const box = h("section", { className: "part", "aria-label": title });
+    const box = h("section", {className: "part", "aria-label": title});
     const draw = () => {
-      const switches = data.nodes ? button(isRaw ? "Rendered" : "Raw", () => { isRaw = !isRaw; draw(); }, { "aria-label": `${isRaw ? "Rendered" : "Raw"} ${title}` }) : null;
-      const content = isRaw ? h("pre", { "data-part": name, tabIndex: 0, "aria-label": title }, withMarks(name, data.raw)) : rendered(data);
+      const switches = data.nodes ? button(isRaw ? "Rendered" : "Raw", () => {
+        isRaw = !isRaw;
+        draw();
+      }, {"aria-label": `${isRaw ? "Rendered" : "Raw"} ${title}`}) : null;
+      const content = isRaw ?
+        h("pre", {"data-part": name, tabIndex: 0, "aria-label": title}, withMarks(name, data.raw)) :
+        rendered(data);
       fill(box, h("h2", {}, title, switches), content);
     };
     draw();
@@ -123,12 +161,14 @@ export function ratePage(root, api, about) {
   }
 
   function withMarks(name, raw) {
-    const points = [...raw], own = state.answer.marks.filter((mark) => mark.part === name).sort((a, b) => a.start - b.start);
+    const points = [...raw],
+          own = state.answer.marks.filter((mark) => mark.part === name).sort((a, b) => a.start - b.start);
     const parts = [];
     let at = 0;
     for (const mark of own) {
       if (mark.start < at) continue;
-      parts.push(points.slice(at, mark.start).join(""), h("mark", { title: mark.note }, points.slice(mark.start, mark.end).join("")));
+      parts.push(points.slice(at, mark.start).join(""),
+        h("mark", {title: mark.note}, points.slice(mark.start, mark.end).join("")));
       at = mark.end;
     }
     return [...parts, points.slice(at).join("")];
@@ -143,25 +183,45 @@ export function ratePage(root, api, about) {
     before.setStart(start, 0);
     before.setEnd(range.startContainer, range.startOffset);
     const begin = [...before.toString()].length, text = range.toString();
-    return { part: start.dataset.part, start: begin, end: begin + [...text].length, text };
+    return {part: start.dataset.part, start: begin, end: begin + [...text].length, text};
   }
 
   async function addMark() {
     const found = selected();
-    const raws = [["input", state.item.input], ...state.item.outputs.map((one) => [one.name, one]), ["expected", state.item.expected]].filter(([, data]) => data);
+    const raws = [
+      ["input", state.item.input], ...state.item.outputs.map((one) => [one.name, one]),
+      ["expected", state.item.expected]
+    ].filter(([, data]) => data);
     const mark = await dialog("Mark words", (close) => {
-      const text = h("input", { type: "text", id: "mark-text", value: found ? found.text : "", readOnly: Boolean(found) });
-      const where = h("select", { id: "mark-part" }, raws.map(([name]) => h("option", { value: name, selected: name === "output" }, name)));
-      const words = h("input", { type: "text", id: "mark-note" }), problem = h("p", { className: "warning", role: "alert" });
+      const text =
+        h("input", {type: "text", id: "mark-text", value: found ? found.text : "", readOnly: Boolean(found)});
+      const where = h("select", {id: "mark-part"},
+        raws.map(([name]) => h("option", {value: name, selected: name === "output"}, name)));
+      const words = h("input", {type: "text", id: "mark-note"}),
+            problem = h("p", {className: "warning", role: "alert"});
       const go = () => {
-        if (found) return close({ ...found, note: words.value });
-        const raw = raws.find(([name]) => name === where.value)[1].raw, at = text.value ? raw.indexOf(text.value) : -1;
-        if (at < 0) { problem.textContent = "These words are not in the text."; return; }
+        if (found) return close({...found, note: words.value});
+        const raw = raws.find(([name]) => name === where.value)[1].raw,
+              at = text.value ? raw.indexOf(text.value) : -1;
+        if (at < 0) {
+          problem.textContent = "These words are not in the text.";
+          return;
+        }
         const start = [...raw.slice(0, at)].length;
-        close({ part: where.value, start, end: start + [...text.value].length, text: text.value, note: words.value });
+        close({
+          part: where.value,
+          start,
+          end: start + [...text.value].length,
+          text: text.value,
+          note: words.value
+        });
       };
-      return [h("label", { htmlFor: "mark-text" }, "The words"), text, found ? null : [h("label", { htmlFor: "mark-part" }, "in the"), where],
-        h("label", { htmlFor: "mark-note" }, "What about them"), words, problem, buttons(button("Mark", go, { className: "main" }), button("Cancel", () => close(null)))];
+      return [
+        h("label", {htmlFor: "mark-text"}, "The words"), text,
+        found ? null : [h("label", {htmlFor: "mark-part"}, "in the"), where],
+        h("label", {htmlFor: "mark-note"}, "What about them"), words, problem,
+        buttons(button("Mark", go, {className: "main"}), button("Cancel", () => close(null)))
+      ];
     });
     if (!mark) return;
     state.answer.marks.push(mark);
@@ -171,41 +231,83 @@ export function ratePage(root, api, about) {
 
   function marks() {
     if (!state.answer.marks.length) return null;
-    return h("ul", { "aria-label": "Marks" }, state.answer.marks.map((mark, n) => h("li", {}, h("mark", {}, mark.text), ` ${mark.note} `,
-      button("Remove", () => { state.answer.marks.splice(n, 1); keep(); drawItem(); }, { "aria-label": `Remove the mark of ${mark.text}` }))));
+    return h("ul", {"aria-label": "Marks"},
+      state.answer.marks.map(
+        (mark, n) => h("li", {}, h("mark", {}, mark.text), ` ${mark.note} `, button("Remove", () => {
+          state.answer.marks.splice(n, 1);
+          keep();
+          drawItem();
+        }, {"aria-label": `Remove the mark of ${mark.text}`}))));
   }
 
   function questions() {
-    const { scale } = state.item;
+    const {scale} = state.item;
     if (scale.type === "ranking") return state.item.outputs.length === 2 ? pairwise() : ranking();
     return state.item.questions.map((question, n) => question_(question, n));
   }
 
   function question_(question, n) {
-    const { scale, choices } = state.item, values = state.answer.values, name = question || "Your rating";
-    const set = (value) => { values[n] = value; keep(); drawAnswer(n); };
+    const {scale, choices} = state.item, values = state.answer.values, name = question || "Your rating";
+    const set = (value) => {
+      values[n] = value;
+      keep();
+      drawAnswer(n);
+    };
     const isWide = scale.type === "likert" && (scale.range[1] > 9 || scale.range[0] < 0);
-    const field = isWide
-      ? h("input", { type: "number", min: scale.range[0], max: scale.range[1], value: values[n] === null ? "" : values[n], "aria-label": name, onchange: (event) => set(event.target.value === "" ? null : Number(event.target.value)) })
-      : h("div", { className: "choices", role: "group", "aria-label": name }, choices.map(([key, words]) =>
-        button([key, words && h("small", {}, words)].filter(Boolean), () => set(Number(key)), { "aria-pressed": String(values[n] === Number(key)) })));
-    const notes = state.item.questions.length > 1 ? h("input", { type: "text", placeholder: "Note on this criterion", "aria-label": `Note on ${name}`, value: state.answer.notes[question] || "", oninput: (event) => { state.answer.notes[question] = event.target.value; keep(); } }) : null;
-    return h("div", { className: "question" }, h("h3", {}, name), field, notes);
+    const field = isWide ?
+      h("input", {
+        type: "number",
+        min: scale.range[0],
+        max: scale.range[1],
+        value: values[n] === null ? "" : values[n],
+        "aria-label": name,
+        onchange: (event) => set(event.target.value === "" ? null : Number(event.target.value))
+      }) :
+      h("div", {className: "choices", role: "group", "aria-label": name},
+        choices.map(([key, words]) => button([key, words && h("small", {}, words)].filter(Boolean),
+                      () => set(Number(key)), {"aria-pressed": String(values[n] === Number(key))})));
+    const notes = state.item.questions.length > 1 ? h("input", {
+      type: "text",
+      placeholder: "Note on this criterion",
+      "aria-label": `Note on ${name}`,
+      value: state.answer.notes[question] || "",
+      oninput: (event) => {
+        state.answer.notes[question] = event.target.value;
+        keep();
+      }
+    }) :
+                                                    null;
+    return h("div", {className: "question"}, h("h3", {}, name), field, notes);
   }
 
   function pairwise() {
     const same = (value) => JSON.stringify(state.answer.values) === JSON.stringify(value);
-    const offer = (text, value) => button(text, () => { state.answer.values = value; keep(); drawAnswer(0); }, { "aria-pressed": String(same(value)) });
-    return h("div", { className: "question" }, h("h3", {}, "Which one is better?"), h("div", { className: "choices", role: "group", "aria-label": "Which one is better?" },
-      offer("1 A is better", [1, 2]), offer("2 B is better", [2, 1]), state.item.scale.tie ? offer("= They are equal", [[1, 2]]) : null));
+    const offer = (text, value) => button(text, () => {
+      state.answer.values = value;
+      keep();
+      drawAnswer(0);
+    }, {"aria-pressed": String(same(value))});
+    return h("div", {className: "question"}, h("h3", {}, "Which one is better?"),
+      h("div", {className: "choices", role: "group", "aria-label": "Which one is better?"},
+        offer("1 A is better", [1, 2]), offer("2 B is better", [2, 1]),
+        state.item.scale.tie ? offer("= They are equal", [[1, 2]]) : null));
   }
 
   function ranking() {
     const ranked = state.answer.values.flat();
-    const text = state.answer.values.map((place) => (Array.isArray(place) ? place.join(" = ") : place)).join(" > ");
-    return h("div", { className: "question" }, h("h3", {}, "The best first"), h("p", { role: "status" }, text || "Choose the best one, then the next one."), h("div", { className: "choices" },
-      state.item.outputs.map((_, n) => button(`${n + 1}`, () => rank(n + 1), { disabled: ranked.includes(n + 1), "aria-label": `Output ${n + 1} is next` })),
-      button("Start again", () => { state.answer.values = []; keep(); drawAnswer(0); })));
+    const text =
+      state.answer.values.map((place) => (Array.isArray(place) ? place.join(" = ") : place)).join(" > ");
+    return h("div", {className: "question"}, h("h3", {}, "The best first"),
+      h("p", {role: "status"}, text || "Choose the best one, then the next one."),
+      h("div", {className: "choices"},
+        state.item.outputs.map(
+          (_, n) => button(`${n + 1}`, () => rank(n + 1),
+            {disabled: ranked.includes(n + 1), "aria-label": `Output ${n + 1} is next`})),
+        button("Start again", () => {
+          state.answer.values = [];
+          keep();
+          drawAnswer(0);
+        })));
   }
 
   function rank(number, isTied = false) {
@@ -218,36 +320,57 @@ export function ratePage(root, api, about) {
   }
 
   function note() {
-    return h("p", {}, h("label", { htmlFor: "note" }, "Note "), h("input", { type: "text", id: "note", value: state.answer.note, oninput: (event) => { state.answer.note = event.target.value; keep(); } }));
+    return h("p", {}, h("label", {htmlFor: "note"}, "Note "), h("input", {
+      type: "text",
+      id: "note",
+      value: state.answer.note,
+      oninput: (event) => {
+        state.answer.note = event.target.value;
+        keep();
+      }
+    }));
   }
 
   function actions() {
     const isReady = valueOf(state.answer.values) !== null;
-    return buttons(h("button", { className: "main", disabled: !isReady, "aria-keyshortcuts": "Enter" }, state.item.own ? "Change the rating" : "Save"),
-      button("Skip …", skip, { "aria-keyshortcuts": "s" }), button("Mark words …", addMark, { "aria-keyshortcuts": "m" }),
-      button("Undo", undo, { disabled: !state.done.length, "aria-keyshortcuts": "u" }),
-      about.is_operator && state.item.own ? button("Use as a gold item …", makeGold, { className: "quiet" }) : null);
+    return buttons(h("button", {className: "main", disabled: !isReady, "aria-keyshortcuts": "Enter"},
+                     state.item.own ? "Change the rating" : "Save"),
+      button("Skip …", skip, {"aria-keyshortcuts": "s"}),
+      button("Mark words …", addMark, {"aria-keyshortcuts": "m"}),
+      button("Undo", undo, {disabled: !state.done.length, "aria-keyshortcuts": "u"}),
+      about.is_operator && state.item.own ? button("Use as a gold item …", makeGold, {className: "quiet"}) :
+                                            null);
   }
 
   function drawAnswer(n) {
-    const form = body.querySelector("form.answer"), label = document.activeElement && form.contains(document.activeElement) ? document.activeElement.textContent : null;
+    const form = body.querySelector("form.answer"),
+          label = document.activeElement && form.contains(document.activeElement) ?
+      document.activeElement.textContent :
+      null;
     fill(form, questions(), note(), actions());
     const groups = form.querySelectorAll(".question");
-    const same = label === null ? null : [...groups[n].querySelectorAll("button")].find((one) => one.textContent === label);
+    const same = label === null ?
+      null :
+      [...groups[n].querySelectorAll("button")].find((one) => one.textContent === label);
     if (same && !same.disabled) same.focus();
   }
 
   function others() {
     const item = state.item;
     if (!item.own && !item.others.length) return null;
-    const gold = item.gold ? h("p", { className: item.gold.right ? "state" : "warning" }, `${item.gold.right ? "Right" : "Not quite"}: ${item.gold.words}. ${item.gold.why}`) : null;
-    return [gold, h("h3", {}, "Rated so far", h("small", {}, ` ${item.verdict || ""}`)), h("ul", {}, item.others.map((one) => h("li", {}, `${one.rater || "somebody"}: ${one.words} ${one.note}`)),
-      item.others.length ? null : h("li", { className: "dim" }, "only by you"))];
+    const gold = item.gold ?
+      h("p", {className: item.gold.right ? "state" : "warning"},
+        `${item.gold.right ? "Right" : "Not quite"}: ${item.gold.words}. ${item.gold.why}`) :
+      null;
+    return [
+      gold, h("h3", {}, "Rated so far", h("small", {}, ` ${item.verdict || ""}`)),
+      h("ul", {},
+        item.others.map((one) => h("li", {}, `${one.rater || "somebody"}: ${one.words} ${one.note}`)),
+        item.others.length ? null : h("li", {className: "dim"}, "only by you"))
+    ];
   }
 
-  function keep() {
-    remember(draftKey(current().key), state.answer);
-  }
+  function keep() { remember(draftKey(current().key), state.answer); }
 
   // Saving: into the box of this browser first, from there to the server, until it is acknowledged.
 
@@ -256,11 +379,22 @@ export function ratePage(root, api, about) {
     if (value === null || !item) return;
     const seconds = Math.round(performance.now() - state.began) / 1000;
     const notes = Object.fromEntries(Object.entries(state.answer.notes).filter(([, text]) => text));
-    const payload = { key: item.key, value, note: state.answer.note, notes, marks: state.answer.marks, seconds, again: Boolean(item.own) };
+    const payload = {
+      key: item.key,
+      value,
+      note: state.answer.note,
+      notes,
+      marks: state.answer.marks,
+      seconds,
+      again: Boolean(item.own)
+    };
     remember(outboxKey, [...recall(outboxKey, []).filter((one) => one.key !== item.key), payload]);
     const answered = await send();
     const row = current();
-    if (answered.refused) { await show("Not kept", answered.refused); return go(state.at); }
+    if (answered.refused) {
+      await show("Not kept", answered.refused);
+      return go(state.at);
+    }
     row.state = "rated";
     row.dispute = false;
     state.done.push(state.at);
@@ -277,14 +411,18 @@ export function ratePage(root, api, about) {
       try {
         items.set(payload.key, await api.post("rate/rating", payload));
       } catch (error) {
-        if (error.status !== 422) { later(); drawStatus(error.status === 401 ? error.message : ""); return { items }; }
+        if (error.status !== 422) {
+          later();
+          drawStatus(error.status === 401 ? error.message : "");
+          return {items};
+        }
         drop(payload);
-        return { items, refused: error.message };
+        return {items, refused: error.message};
       }
       drop(payload);
     }
     drawStatus();
-    return { items };
+    return {items};
   }
 
   function drop(payload) {
@@ -297,8 +435,10 @@ export function ratePage(root, api, about) {
   }
 
   function next() {
-    const order = [...state.items.keys()], after = [...order.slice(state.at + 1), ...order.slice(0, state.at)];
-    const of = (...states) => after.find((n) => states.includes(state.items[n].state) || state.items[n].dispute);
+    const order = [...state.items.keys()],
+          after = [...order.slice(state.at + 1), ...order.slice(0, state.at)];
+    const of = (...states) =>
+      after.find((n) => states.includes(state.items[n].state) || state.items[n].dispute);
     const found = of("open");
     const last = found === undefined ? of("skipped") : found;
     return go(last === undefined ? -1 : last);
@@ -306,16 +446,16 @@ export function ratePage(root, api, about) {
 
   async function skip() {
     const reason = await dialog("Why can it not be rated?", (close) => {
-      const text = h("input", { type: "text", id: "reason", "aria-label": "Reason" });
+      const text = h("input", {type: "text", id: "reason", "aria-label": "Reason"});
       const go_ = () => text.value.trim() && close(text.value.trim());
-      return [text, buttons(button("Skip it", go_, { className: "main" }), button("Cancel", () => close(null)))];
+      return [
+        text, buttons(button("Skip it", go_, {className: "main"}), button("Cancel", () => close(null)))
+      ];
     });
     if (!reason) return;
     try {
-      await api.post("rate/skip", { key: current().key, reason });
-    } catch (error) {
-      return show("Not skipped", error.message);
-    }
+      await api.post("rate/skip", {key: current().key, reason});
+    } catch (error) { return show("Not skipped", error.message); }
     current().state = "skipped";
     state.done.push(state.at);
     next();
@@ -325,7 +465,7 @@ export function ratePage(root, api, about) {
     if (!state.done.length) return;
     const number = state.done.pop(), item = state.items[number];
     try {
-      await api.post("rate/undo", { key: item.key });
+      await api.post("rate/undo", {key: item.key});
     } catch (error) {
       state.done.push(number);
       return show("Not undone", error.message);
@@ -337,57 +477,92 @@ export function ratePage(root, api, about) {
 
   async function makeGold() {
     const given = await dialog("A gold item", (close) => {
-      const why = h("input", { type: "text", id: "why" }), practice = h("input", { type: "checkbox" });
-      return [h("p", {}, "Your rating becomes the right one: it shows how well others rate."), h("label", { htmlFor: "why" }, "Why it is right"), why,
+      const why = h("input", {type: "text", id: "why"}), practice = h("input", {type: "checkbox"});
+      return [
+        h("p", {}, "Your rating becomes the right one: it shows how well others rate."),
+        h("label", {htmlFor: "why"}, "Why it is right"), why,
         h("label", {}, practice, " for practice: it comes first, and the right rating is shown afterwards"),
-        buttons(button("Use it", () => close({ why: why.value, practice: practice.checked }), { className: "main" }), button("Cancel", () => close(null)))];
+        buttons(
+          button("Use it", () => close({why: why.value, practice: practice.checked}), {className: "main"}),
+          button("Cancel", () => close(null)))
+      ];
     });
     if (!given) return;
     try {
-      await api.post("rate/gold", { key: current().key, value: state.item.own.value, ...given });
+      await api.post("rate/gold", {key: current().key, value: state.item.own.value, ...given});
       announce("It is a gold item now.");
-    } catch (error) {
-      await show("Not kept", error.message);
-    }
+    } catch (error) { await show("Not kept", error.message); }
   }
 
   // What was rated.
 
   async function drawAgreement() {
     const found = await api.get("rate/agreement");
-    const raters = found.raters.map((one) => [one.rater, one.rated, one.skipped, percent(one.agreement), one.gold ? `${one.right} of ${one.gold}` : "", one.seconds === null ? "" : `${one.seconds.toFixed(1)} s`]);
-    const criteria = found.criteria.map((one) => [one.grader, one.criterion, one.items, percent(one.agreement), one.alpha === null ? "" : one.alpha.toFixed(3)]);
-    fill(body, h("p", { className: "dim" }, `Of the ${count(found.items, "item")} that you have rated or may see. Agreement is 100 % where all raters give the same value; alpha (Krippendorff) is what remains beyond chance.`),
-      h("h2", {}, "By criterion"), criteria.length ? table(["grader", "criterion", "items", "agreement", "alpha"], criteria) : h("p", { className: "dim" }, "No item has two ratings yet."),
-      h("h2", {}, "By rater"), table(["rater", "rated", "skipped", "agreement with others", "gold right", "median time"], raters),
-      h("h2", {}, "Where raters differ"), found.disagreements.length ? h("ul", {}, found.disagreements.map((one) => h("li", {},
-        button(one.case, () => { state.view = "rate"; const n = state.items.findIndex((item) => item.key === one.key); if (n >= 0) go(n); }), ` ${one.grader} · ${percent(one.agreement)} · `,
-        one.ratings.map((rating) => `${rating.rater || "somebody"}: ${rating.words}${rating.note ? ` (${rating.note})` : ""}`).join("; "), one.settled ? " · settled" : ""))) : h("p", { className: "dim" }, "Nowhere so far."));
+    const raters = found.raters.map((one) => [one.rater, one.rated, one.skipped, percent(one.agreement),
+                                      one.gold ? `${one.right} of ${one.gold}` : "",
+                                      one.seconds === null ? "" : `${one.seconds.toFixed(1)} s`]);
+    const criteria =
+      found.criteria.map((one) => [one.grader, one.criterion, one.items, percent(one.agreement),
+                           one.alpha === null ? "" : one.alpha.toFixed(3)]);
+    fill(body,
+      h("p", {className: "dim"},
+        `Of the ${
+          count(found.items,
+            "item")} that you have rated or may see. Agreement is 100 % where all raters give the same value; alpha (Krippendorff) is what remains beyond chance.`),
+      h("h2", {}, "By criterion"),
+      criteria.length ? table(["grader", "criterion", "items", "agreement", "alpha"], criteria) :
+                        h("p", {className: "dim"}, "No item has two ratings yet."),
+      h("h2", {}, "By rater"),
+      table(["rater", "rated", "skipped", "agreement with others", "gold right", "median time"], raters),
+      h("h2", {}, "Where raters differ"),
+      found.disagreements.length ?
+        h("ul", {},
+          found.disagreements.map((one) => h("li", {},
+                                    button(one.case,
+                                      () => {
+                                        state.view = "rate";
+                                        const n = state.items.findIndex((item) => item.key === one.key);
+                                        if (n >= 0) go(n);
+                                      }),
+                                    ` ${one.grader} · ${percent(one.agreement)} · `,
+                                    one.ratings
+                                      .map((rating) => `${rating.rater || "somebody"}: ${rating.words}${
+                                             rating.note ? ` (${rating.note})` : ""}`)
+                                      .join("; "),
+                                    one.settled ? " · settled" : ""))) :
+        h("p", {className: "dim"}, "Nowhere so far."));
   }
 
   function drawFiles() {
-    const file = h("input", { type: "file", accept: ".csv,.json,.yaml,.yml", id: "file" }), result = h("p", { role: "status" });
+    const file = h("input", {type: "file", accept: ".csv,.json,.yaml,.yml", id: "file"}),
+          result = h("p", {role: "status"});
     file.addEventListener("change", async () => {
       if (!file.files.length) return;
       try {
-        const taken = await api.post("rate/import", { name: file.files[0].name, text: await file.files[0].text() });
-        result.textContent = `${count(taken.ratings, "new rating")}, ${taken.known} known already, ${count(taken.items, "new item")}.`;
+        const taken =
+          await api.post("rate/import", {name: file.files[0].name, text: await file.files[0].text()});
+        result.textContent = `${count(taken.ratings, "new rating")}, ${taken.known} known already, ${
+          count(taken.items, "new item")}.`;
         await load();
-      } catch (error) {
-        result.textContent = error.message;
-      }
+      } catch (error) { result.textContent = error.message; }
     });
-    fill(body, h("h2", {}, "Files"), h("ul", {}, h("li", {}, h("a", { href: "/api/rate/ratings.csv", download: "ratings.csv" }, "All ratings as CSV")),
-      h("li", {}, h("a", { href: "/api/rate/labels.yaml", download: "labels.yaml" }, "What is settled, as labels for calibrate"))),
-    h("label", { htmlFor: "file" }, "Import ratings (CSV, YAML, JSON) "), file, result);
+    fill(body, h("h2", {}, "Files"),
+      h("ul", {},
+        h("li", {}, h("a", {href: "/api/rate/ratings.csv", download: "ratings.csv"}, "All ratings as CSV")),
+        h("li", {},
+          h("a", {href: "/api/rate/labels.yaml", download: "labels.yaml"},
+            "What is settled, as labels for calibrate"))),
+      h("label", {htmlFor: "file"}, "Import ratings (CSV, YAML, JSON) "), file, result);
   }
 
   function help() {
-    return dialog("Keys", (close) => [h("dl", {}, KEYS.map(([key, text]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, text)])), buttons(button("Close", () => close(null)))]);
+    return dialog("Keys",
+      (close) => [h("dl", {}, KEYS.map(([key, text]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, text)])),
+        buttons(button("Close", () => close(null)))]);
   }
 
   function digit(number, isTied) {
-    const { scale } = state.item, values = state.answer.values;
+    const {scale} = state.item, values = state.answer.values;
     if (scale.type === "ranking") {
       if (state.item.outputs.length > 2) return rank(number, isTied);
       if (number > 2) return undefined;
@@ -405,15 +580,44 @@ export function ratePage(root, api, about) {
   let tied = false;
   const isRating = () => state.view === "rate" && state.item;
   const onlyRating = (work) => (event) => (isRating() ? work(event) : false);
-  const keys = { s: onlyRating(skip), u: onlyRating(undo), m: onlyRating(addMark), n: onlyRating(() => body.querySelector("#note").focus()), "?": help,
-    "=": onlyRating(() => { if (state.item.outputs.length === 2 && state.item.scale.tie) { state.answer.values = [[1, 2]]; keep(); drawAnswer(0); } else tied = state.item.scale.tie; }),
-    Enter: onlyRating((event) => { if (event.target.closest("button, a, summary, input")) return false; save(); return true; }),
-    ArrowRight: onlyRating(() => { go(Math.min(state.items.length - 1, state.at + 1)); }), ArrowLeft: onlyRating(() => { go(Math.max(0, state.at - 1)); }) };
-  for (let n = 0; n <= 9; n += 1) keys[String(n)] = onlyRating(() => { digit(n, tied); tied = false; });
+  const keys = {
+    s: onlyRating(skip),
+    u: onlyRating(undo),
+    m: onlyRating(addMark),
+    n: onlyRating(() => body.querySelector("#note").focus()),
+    "?": help,
+    "=": onlyRating(() => {
+      if (state.item.outputs.length === 2 && state.item.scale.tie) {
+        state.answer.values = [[1, 2]];
+        keep();
+        drawAnswer(0);
+      } else tied = state.item.scale.tie;
+    }),
+    Enter: onlyRating((event) => {
+      if (event.target.closest("button, a, summary, input")) return false;
+      save();
+      return true;
+    }),
+    ArrowRight: onlyRating(() => { go(Math.min(state.items.length - 1, state.at + 1)); }),
+    ArrowLeft: onlyRating(() => { go(Math.max(0, state.at - 1)); })
+  };
+  for (let n = 0; n <= 9; n += 1)
+    keys[String(n)] = onlyRating(() => {
+      digit(n, tied);
+      tied = false;
+    });
   const stop = onKeys(keys);
   const online = () => { send(); };
   window.addEventListener("online", online);
   fill(root, h("h1", {}, "Rate"), status, body);
-  load().then(() => { if (recall(outboxKey, []).length) send(); }).catch(failed);
-  return () => { stop(); clearTimeout(state.timer); window.removeEventListener("online", online); };
+  load()
+    .then(() => {
+      if (recall(outboxKey, []).length) send();
+    })
+    .catch(failed);
+  return () => {
+    stop();
+    clearTimeout(state.timer);
+    window.removeEventListener("online", online);
+  };
 }
