@@ -46,13 +46,11 @@ _TAGS = frozenset(
 
 def part_of(value: Json) -> dict[str, Json]:
     """A value as the page shows it: its text, and where there is one its form as JSON or Markdown. Of an
-    output that is little else than a text, that text is read."""
+    output that holds only a text, that text is shown."""
     rest = {**value} if isinstance(value, dict) else {}
     words = rest.pop("text" if "text" in rest else "stdout", None)
     if isinstance(words, str) and rest in ({}, {"exit_code": 0, "stderr": ""}):
-        whole = mask_and_clip(escape_controls(encode(value, 2)), LONGEST_TEXT, no_mask)
-        part = part_of(words)
-        return {"nodes": [["p", part["raw"]]], **part, "raw": whole}
+        return part_of(words)
     if not isinstance(value, str):
         return {
             "raw": mask_and_clip(escape_controls(encode(value, 2)), LONGEST_TEXT, no_mask),

@@ -39,6 +39,7 @@ from baselinekit.report.reviewing import format_path, highest_risk, refused_docu
 from baselinekit.report.values import encode
 from baselinekit.store.images import image_of
 from baselinekit.values.paths import render
+from baselinekit.values.places import value_or_absent
 from baselinekit.values.texts import mask_and_clip, no_mask
 from baselinekit.web.limits import LONGEST_TEXT, MOST_CARDS, MOST_DIFFS, MOST_FILES_OF_A_DIFF
 from baselinekit.web.pages import static_page
@@ -115,7 +116,7 @@ class ReviewDesk:
                 "rules": [[rule.text, rule.reason] for rule in rules if not rule_problem(rule.text, changed)],
                 "why_none": why_none,
                 "sides": _sides(first),
-                "images": self._images(first),
+                "images": self._images(plan, change),
                 "members": [
                     self._member(shown[n], number, digests[n, number]) for n, number in group.members
                 ],
@@ -141,12 +142,13 @@ class ReviewDesk:
             "confirm": confirmation_question([change]),
         }
 
-    def _images(self, change: Change) -> list[Json]:
-        """Return both sides as pictures, if both are bytes and at least one was kept here."""
-        sides = [change.before, change.after]
-        if not all(map(is_byte_hash, sides)):
+    def _images(self, plan: RefreshPlan, change: Change) -> list[Json]:
+        """Return both sides as pictures if both are bytes: each is kept here, or only its hash is known."""
+        stored = plan.baseline.baseline.output if plan.baseline.baseline else None
+        found = value_or_absent(stored, change.at[:-1]), value_or_absent(plan.seen.resolved, change.path[:-1])
+        if change.path[-1:] != ("sha256",) or not all(map(is_byte_hash, found)):
             return []
-        return [{**side, "data": image_of(self._project.root, side["sha256"])} for side in sides]
+        return [{**side, "data": image_of(self._project.root, side["sha256"])} for side in found]
 
     def _mask(self, text: str) -> str:
         return escape_controls(self._project.redactor.mask_said(text))

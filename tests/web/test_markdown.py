@@ -27,7 +27,7 @@ from baselinekit.web.markdown import part_of
         ('{"a": [1]}', "json", [["pre", '{\n  "a": [\n    1\n  ]\n}']]),
         ({"a": 1}, "json", None),
         ({"exit_code": 0, "stdout": "a *b*", "stderr": ""}, "markdown", [["p", "a ", ["em", "b"]]]),
-        ({"text": "one"}, "text", [["p", "one"]]),
+        ({"text": "one"}, "text", None),
     ],
 )
 def test_part_of_a_value(value: Any, form: str, nodes: Any) -> None:

@@ -2,6 +2,7 @@
 `review` write."""
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,21 @@ def test_static_page_loads_nothing_and_its_data_ends_nowhere_else(desk: Desk) ->
     assert "import " not in joined("static.js")
     data = json.loads(text.partition('id="data">')[2].partition("</script>")[0])
     assert all(card["diff"]["lines"] for card in data["cards"])
+
+
+def test_card_of_a_picture_has_both_of_them(desk: Desk) -> None:
+    stored, came = (sha256(PNG + part).hexdigest() for part in (b"1", b"2"))
+    desk.put("logo", f"body:\n  sha256: {stored}\n  size: 16\n")
+    desk.says("logo", {"sha256": came, "size": 16})
+    desk.compare()
+    for kept in (0, 1, 2):
+        if kept:
+            keep_image(str(desk.folder), PNG + str(kept).encode())
+        pictures = cards_of(page_of(desk))["body.sha256"]["images"]
+        assert [(one["size"], one["data"] is not None) for one in pictures] == [
+            (16, kept > 0),
+            (16, kept > 1),
+        ]
 
 
 def test_images_are_kept_by_their_hash_and_other_bytes_are_not(tmp_path: Path) -> None:
