@@ -460,6 +460,8 @@ def _add_case(
     for keys, name, hint in _NEEDED:
         if all(raw.get(key) is None for key in keys):
             problems.append(Problem("BK780", f"a case without {name}", hint, at=()))
+    if raw.get("outcome") is not None and raw.get("expected_outcome") is not None:
+        problems.append(Problem("BK780", "two expected outcomes", "keep `expected_outcome`", at=("outcome",)))
     question_at, asked, new_problems = _read_message_field(facts, INPUTS, messages.USER, shared.files)
     problems += new_problems
     _, answered, new_problems = _read_message_field(facts, OUTPUTS, messages.ASSISTANT, shared.files)

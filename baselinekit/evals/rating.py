@@ -64,7 +64,9 @@ class Queue(Struct):
             if not any(_is_named(item, word) for item in items):
                 hint = "baselinekit grade --list shows what does"
                 raise NothingSelected(Problem("BK509", f"nothing called {word!r} waits for people", hint))
-        return [_status(item) for item in items if not names or any(_is_named(item, word) for word in names)]
+        return [
+            status_of(item) for item in items if not names or any(_is_named(item, word) for word in names)
+        ]
 
     def waiting(self, names: Sequence[str], rater: str) -> list[ItemStatus]:
         """The items that a person can rate now."""
@@ -73,13 +75,13 @@ class Queue(Struct):
     def rate(self, item: RatingItem, rating: Rating, again: bool = False) -> ItemStatus:
         """Enter a rating, and return the state of its item."""
         rating = replace(rating, note=self.project.redactor.mask(rating.note))
-        return _status(self.ratings.rate(item.key, rating, again))
+        return status_of(self.ratings.rate(item.key, rating, again))
 
     def stamp(self) -> str:
         return datetime.fromtimestamp(self.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _status(item: RatingItem) -> ItemStatus:
+def status_of(item: RatingItem) -> ItemStatus:
     return ItemStatus(item, by_human.human_grade(Grader(item.grader, "human", item.method), item))
 
 

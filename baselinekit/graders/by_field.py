@@ -181,11 +181,16 @@ USUAL_FORMATS = (
 
 @lru_cache(maxsize=256)
 def strptime_format(form: str) -> str:
-    """A date format as `datetime.strptime` reads it; InvalidInput if it has no day."""
+    """A date format as `datetime.strptime` reads it; InvalidInput if it has no day, or an unknown token."""
     pieces: list[str] = []
     seen: set[str] = set()
     for token in _TOKEN.findall(form):
         directive = _DIRECTIVES.get(token, "")
+        if not directive and token.isalpha() and token != "T":
+            hint = f"put words in brackets: [{token}]; tokens are {', '.join(_DIRECTIVES)}"
+            raise InvalidInput(
+                Problem("BK702", f"the format {form!r} has {token!r}, which is no token", hint)
+            )
         if directive and directive[-1] in seen:
             raise InvalidInput(Problem("BK702", f"the format {form!r} has {token} twice", "state it once"))
         seen.add(directive[-1:])

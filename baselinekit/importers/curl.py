@@ -4,7 +4,9 @@ The request is what curl would send: `-d` without a content type is a form, even
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from getopt import GetoptError, gnu_getopt
+from math import inf
 from typing import Any
 from urllib.parse import quote_plus, unquote, urlsplit
 
@@ -276,7 +278,8 @@ class _Line:
 
     def number(self, name: str) -> int | float | None:
         text = self.values.get(name)
-        try:
-            return None if text is None else int(text) if text.isdecimal() else float(text)
-        except ValueError:
-            raise _refusal(f"--{name} {text} is not a number", "check the line") from None
+        with suppress(ValueError):
+            number = None if text is None else int(text) if text.isdecimal() else float(text)
+            if number is None or 0 <= number < inf:
+                return number
+        raise _refusal(f"--{name} {text} is not a number of 0 or more", "check the line")

@@ -36,8 +36,9 @@ def read(source: imports.SourceText, choices: imports.ImportChoices) -> imports.
             continue
         try:
             if curl := _CURL.match(stated):
-                words, end = next_command(text, text.index(stated, start) + curl.end())
-                position = max(position, end)
+                begin = text.index(stated, start) + curl.end()
+                position = max(position, next_command(text, begin, refuses=False)[1])
+                words, _ = next_command(text, begin)
             else:
                 words = _words_of(stated, choices)
             parsed = parse_words(words, choices.read)

@@ -31,10 +31,10 @@ def split_commands(text: str) -> list[list[str]]:
     return commands
 
 
-def next_command(text: str, place: int) -> tuple[list[str], int]:
+def next_command(text: str, place: int, refuses: bool = True) -> tuple[list[str], int]:
     """The words of the first command at or after a place, and where its last line ends. Quotes, `$'…'`,
-    comments and line continuations are read as bash reads them, what bash would expand is refused, and pipes
-    and redirections are left out."""
+    comments and line continuations are read as bash reads them, what bash would expand is refused (unless
+    only the end is asked for), and pipes and redirections are left out."""
     words: list[str] = []
     word = None
     is_over = False  # after a pipe: the rest of the line is skipped
@@ -60,7 +60,7 @@ def next_command(text: str, place: int) -> tuple[list[str], int]:
         elif kind == "ends":
             is_over = True
         elif kind not in (None, "blank"):
-            if not is_over:
+            if refuses and not is_over:
                 _refuse_expansion(match)
             word = (word or "") + _unquoted(match, str(kind))
     return words if word is None or is_over else [*words, word], place

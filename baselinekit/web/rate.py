@@ -3,6 +3,7 @@
 Each rating is written at once, by the functions of `grade`. A person sees what others have given to an
 item when their own rating of it is kept."""
 
+import re
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import TypeVar
@@ -11,7 +12,7 @@ from baselinekit.commands.project import Project
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.escape import escape_controls
 from baselinekit.evals import agreement
-from baselinekit.evals.rating import Queue, import_ratings, sheet
+from baselinekit.evals.rating import Queue, import_ratings, sheet, status_of
 from baselinekit.files.languages import dump_yaml
 from baselinekit.graders.by_human import checked_rating, options_of, words_for
 from baselinekit.model.ratings import (
@@ -61,6 +62,7 @@ class GivenFile(Struct):
     text: str
 
 
+_KEY = re.compile("[0-9a-f]{16}")
 T = TypeVar("T", bound=Struct)
 
 
@@ -74,7 +76,7 @@ class RateDesk:
 
     def __init__(self, project: Project, queue: Queue, raters: Sequence[str], overlap: int | None):
         self._project, self._queue = project, queue
-        self._raters, self._overlap = [*map(same_person, raters)], overlap
+        self._raters, self._overlap = [*dict.fromkeys(map(same_person, raters))], overlap
 
     def _concerns(self, rater: str, item: RatingItem) -> bool:
         """Whether a person is to rate an item: who gets it depends on its key and the names alone."""
@@ -160,10 +162,10 @@ class RateDesk:
         }
 
     def _status(self, key: str) -> ItemStatus:
-        found = [status for status in self._queue.standings() if status.item.key == key]
-        if not found:
+        item = self._queue.ratings.find(key) if _KEY.fullmatch(key) else None
+        if item is None:
             raise InvalidInput(Problem("BK509", f"nothing with the key {key!r} waits", "load the page again"))
-        return found[0]
+        return status_of(item)
 
     # What a person does.
 
@@ -213,7 +215,7 @@ class RateDesk:
             others = (one for one in item.skips if same_person(one.rater) != same_person(rater))
             return replace(item, skips=(*others, skip))
 
-        self._queue.ratings.change(wanted.key, with_skip)
+        self._queue.ratings.change(self._status(wanted.key).item.key, with_skip)
         return {}
 
     def undo(self, rater: str, given: Mapping[str, Json]) -> dict[str, Json]:
@@ -225,7 +227,7 @@ class RateDesk:
             skips = (one for one in item.skips if same_person(one.rater) != person)
             return replace(item, ratings=tuple(ratings), skips=tuple(skips))
 
-        self._queue.ratings.change(key, without)
+        self._queue.ratings.change(self._status(key).item.key, without)
         return {}
 
     def make_gold(self, given: Mapping[str, Json]) -> dict[str, Json]:
@@ -238,7 +240,7 @@ class RateDesk:
             value = checked_rating(wanted.value, item.method.rating_scale, len(item.shown.items))
             return replace(item, gold=Gold(value, wanted.why, wanted.practice))
 
-        self._queue.ratings.change(wanted.key, with_gold)
+        self._queue.ratings.change(self._status(wanted.key).item.key, with_gold)
         return {}
 
     # What was rated.

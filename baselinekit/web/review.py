@@ -54,10 +54,12 @@ class ReviewDesk:
     def __init__(self, project: Project, scope: RefreshScope, context: RunContext):
         self._project, self._scope, self._context = project, scope, context
         self._one_at_a_time = Lock()
+        self._shown = RefreshProposal(())  # what was planned last: a preview is of what is on the page
 
     def propose(self) -> RefreshProposal:
         try:
-            return refreshing.propose(self._project, self._scope, self._context)
+            self._shown = refreshing.propose(self._project, self._scope, self._context)
+            return self._shown
         except NothingSelected as nothing:
             if nothing.problems[0].code != _NO_ANSWERS:
                 raise
@@ -158,9 +160,8 @@ class ReviewDesk:
     def preview(self, given: dict[str, Json]) -> dict[str, Json]:
         """Return what the files would become."""
         with self._one_at_a_time:
-            proposal = self.propose()
-            read = self._decisions(proposal, given)
-            return self._files_after(proposal, read.decided)
+            proposal = self._shown if self._shown.plans else self.propose()
+            return self._files_after(proposal, self._decisions(proposal, given).decided)
 
     def write(self, given: dict[str, Json]) -> dict[str, Json]:
         """Write what is decided, as `review` does at its end, and return what became of it."""

@@ -120,7 +120,6 @@ class Site:
         """Check what every request must have, and add what every answer has."""
         if "method" not in scope:  # no request
             return
-        self.last_asked = time.monotonic()
 
         async def send_with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
@@ -161,6 +160,7 @@ class Site:
         person = self._links.holder(token)
         if person is None:
             return Response(_UNKNOWN, 401, media_type="text/plain; charset=utf-8")
+        self.last_asked = time.monotonic()
         answer = Response((STATIC / "index.html").read_bytes(), media_type="text/html; charset=utf-8")
         is_secure = request.url.scheme == "https"
         answer.set_cookie(self._cookie, token, httponly=True, samesite="strict", secure=is_secure)
@@ -177,6 +177,7 @@ class Site:
         person = self._links.holder(request.cookies.get(self._cookie, ""))
         if person is None:
             raise _Refusal(401, "open the link that `baselinekit serve` has printed")
+        self.last_asked = time.monotonic()
         name = request.path_params["name"]
         endpoint = self._table.get((request.method, name))
         if endpoint is None:

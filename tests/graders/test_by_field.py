@@ -112,6 +112,7 @@ AT = ("config", "fields", 0)
         (fields("nmber"), INVOICE, (*AT, "path"), "has no 'nmber'"),
         (fields("number", weight=0), INVOICE, AT[:2], "this cannot fail"),
         (fields("date", match="date", formats=["HH:mm"]), INVOICE, (*AT, "formats"), "tells no day"),
+        (fields("date", match="date", formats=["YYYY-MM-DD o"]), INVOICE, (*AT, "formats"), "has 'o', which"),
     ],
 )
 def test_field_accuracy_problems(how: FieldAccuracy, right: Any, at: Any, what: str) -> None:

@@ -98,6 +98,8 @@ def test_parse_curl_lists_options_without_a_counterpart(line: str, dropped: str)
         (f"curl --requst GET {URL}", "BK508 curl: option --requst not recognized"),
         (f"curl {URL} -H", "BK508 curl: option -H requires argument"),
         (f"curl {URL} -m soon", "BK508 --max-time soon is not a number"),
+        (f"curl {URL} -m nan", "BK508 --max-time nan is not a number"),
+        (f"curl {URL} -L --max-redirs -1", "BK508 --max-redirs -1 is not a number of 0 or more"),
     ],
 )
 def test_parse_curl_refuses_lines_that_curl_refuses(line: str, message: str) -> None:

@@ -41,13 +41,17 @@ def test_read_of_lines_has_a_request_for_each() -> None:
 
 
 def test_read_lists_lines_that_are_no_request() -> None:
-    found = read("https://a.test/x\nnonsense\ncurl --nosuch a\n/users\ncurl a \\\n  -H $T\ncurl 'a\n")
+    found = read(
+        "https://a.test/x\nnonsense\ncurl --nosuch a\n/users\ncurl a \\\n  -H $T\n"
+        'curl a -d "$T\n/x"\ncurl \'a\n'
+    )
     assert [(left.line, left.message) for left in found.left_out] == [
         (2, "neither a URL nor a curl line"),
         (3, "curl: option --nosuch not recognized"),
         (4, "/users has no base_url"),
         (5, "$T is for the shell to fill in, and nothing is known of it here"),
-        (7, "a quote is never closed"),
+        (7, "$T is for the shell to fill in, and nothing is known of it here"),
+        (9, "a quote is never closed"),
     ]
     assert len(found.drafts) == 1
 
