@@ -189,7 +189,7 @@ def strptime_format(form: str) -> str:
         if not directive and token.isalpha() and token != "T":
             hint = f"put words in brackets: [{token}]; tokens are {', '.join(_DIRECTIVES)}"
             raise InvalidInput(
-                Problem("BK702", f"the format {form!r} has {token!r}, which is no token", hint)
+                Problem("BK702", f"the format {form!r} has {token!r}, which is not a token", hint)
             )
         if directive and directive[-1] in seen:
             raise InvalidInput(Problem("BK702", f"the format {form!r} has {token} twice", "state it once"))
