@@ -49,6 +49,7 @@ NORMALISED: list[tuple[str, str]] = [
     (r"(?m)^    (date|etag|content-length): .*", r"    \1: {varies}"),
     (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b", "{uuid}"),
     (r"platform: [\w.-]+", "platform: {platform}"),
+    (r'("seen": )"[0-9a-f]{24}"', r'\1"{digest}"'),
     (r"(Try '[^']*) -h' for help", r"\1 --help' for help"),  # click 8.2
 ]
 """The one list of what may differ from run to run, and what is written instead: these, and the times

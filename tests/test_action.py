@@ -1,6 +1,7 @@
 """What others run from our checkout: the action, the hook, and the examples. They parse, they name what
 exists, no input becomes part of a script, and the script of the action does what its page promises."""
 
+import json
 import os
 import re
 import shlex
@@ -293,7 +294,7 @@ esac
 """
 CHANGED = """\
 id: one
-baseline: {output: {exit_code: 0, stdout: "old\\n", stderr: ""}, captured_at: "2024-01-15T10:30:00Z"}
+baseline: {output: {exit_code: 1, stdout: "old\\n", stderr: ""}, captured_at: "2024-01-15T10:30:00Z"}
 current: {input: {argv: [says, new]}, execution: {type: command}}
 """
 
@@ -309,8 +310,11 @@ class Approving(Runner):
         )
         self.checkout.git("checkout", "-qb", "feature")
         head = self.checkout.commit({"baselines/one.yaml": CHANGED, "baselinekit.yaml": "version: 1\n"})
-        compare = f"baselinekit compare -q -o results.json --config-from {base}"
-        assert terminal.run(compare).exit_code == 1
+        results = f"results.json --config-from {base}"
+        assert terminal.run(f"baselinekit compare -q -o {results}").exit_code == 1
+        terminal.run(f"baselinekit review --json --from {results} > pending.json")
+        pending = json.loads((self.folder / "pending.json").read_text())["pending"]
+        self.seen = {one["path"]: one["seen"] for one in pending}
         self.server = self.temp / "server"
         self.checkout.git("clone", "-q", "--bare", str(self.folder), str(self.server / "owner/name"))
         self.log = self.temp / "gh.log"
@@ -325,7 +329,7 @@ class Approving(Runner):
         given = {
             "BK_ACTOR": actor,
             "BK_NUMBER": "7",
-            "BK_COMMENT": comment,
+            "BK_COMMENT": comment.replace("SEEN", self.seen["stdout"]),
             "BK_SERVER": f"file://{self.server}",
         }
         given |= {
@@ -356,22 +360,37 @@ class Approving(Runner):
 COMMENT = """/baselinekit decide
 
 ```json
-{"decisions": [{"id": "one", "decision": "accept"}], "reason": "a new word"}
+{"decisions": [{"id": "one", "seen": "SEEN", "decision": "accept"}], "reason": "a new word"}
 ```
 """
 
 
-def test_approve_commits_the_decisions_of_a_comment_and_shows_who_approved(terminal: Console) -> None:
+@pytest.mark.parametrize(
+    ("more", "state", "text"),
+    [
+        ("", "pending", "approved by ada in 1 file, 1 left"),
+        (
+            ', {"id": "one", "seen": "CODE", "decision": "accept", "confirm": true}',
+            "success",
+            "approved by ada in 1 file",
+        ),
+    ],
+)
+def test_approve_commits_the_decisions_of_a_comment_and_shows_who_approved(
+    terminal: Console, more: str, state: str, text: str
+) -> None:
     pull = Approving(terminal)
-    done = pull.approve(COMMENT.replace("\n", "\r\n"))
+    comment = COMMENT.replace("}],", f"}}{more}],").replace("CODE", pull.seen["exit_code"])
+    done = pull.approve(comment.replace("\n", "\r\n"))
     assert done.returncode == 0, done.stderr
-    text = pull.pushed("show", "feature:baselines/one.yaml")
-    assert 'stdout: "new\\n"' in text
-    assert "approved_by: ada" in text
-    assert "reason: a new word" in text
+    file = pull.pushed("show", "feature:baselines/one.yaml")
+    assert 'stdout: "new\\n"' in file
+    assert "approved_by: ada" in file
+    assert "reason: a new word" in file
     assert "Baselinekit-Approved-By: ada" in pull.pushed("log", "-1", "--format=%B", "feature")
     commit = pull.pushed("rev-parse", "feature").strip()
-    assert f"statuses/{commit} -f state=success -f context=baselinekit/approval" in pull.log.read_text()
+    status = f"statuses/{commit} -f state={state} -f context=baselinekit/approval -f description={text}\n"
+    assert status in pull.log.read_text()
     assert pull.output.read_text() == f"commit={commit}\n"
 
 
@@ -384,8 +403,10 @@ def test_approve_commits_the_decisions_of_a_comment_and_shows_who_approved(termi
         ({"run": "''"}, COMMENT, "ada", "no artifact baselinekit of commit"),
         ({}, "/baselinekit decide", "ada", "the comment has no block of JSON"),
         ({}, COMMENT, "ada$(touch shot)", "has no valid name"),
-        ({}, COMMENT.replace('"one"', '"two"'), "ada", "nothing of 'two' is pending"),
-        ({}, COMMENT.replace('"one"', '"one", "seen": "0"'), "ada", "BK531"),
+        ({}, COMMENT.replace('"one"', '"two"'), "ada", "BK531"),
+        ({}, COMMENT.replace("SEEN", "0"), "ada", "BK531"),
+        ({}, COMMENT.replace('"seen": "SEEN", ', ""), "ada", "a decision has no `seen`"),
+        ({}, COMMENT.replace('"reason"', '"reason'), "ada", "is not what review.html exports"),
         ({}, COMMENT.replace("accept", "$(touch shot)"), "ada", "BK105"),
     ],
 )
@@ -408,14 +429,24 @@ def test_approve_leaves_other_comments_alone(terminal: Console) -> None:
     assert not pull.log.exists()
 
 
-def test_action_state_tells_green_from_approved(terminal: Console) -> None:
-    approved = RUNS.replace("baseline: {", "baseline: {approved_by: ada, ")
-    pull = PullRequest(terminal, OURS, OURS | {"baselines/one.yaml": approved.replace("two", "three")})
+def test_action_state_tells_green_from_changed_and_approved(terminal: Console) -> None:
+    """What a file says about its approval counts for nothing: anybody can write it."""
+    claims = RUNS.replace("baseline: {", "baseline: {approved_by: ada, ").replace("two", "three")
+    pull = PullRequest(terminal, OURS, OURS | {"baselines/one.yaml": claims})
     log = pull.temp / "gh.log"
-    (terminal.bin / "gh").write_text(f'#!/bin/sh\necho "$@" >> "{log}"\n')
-    (terminal.bin / "gh").chmod(0o755)
-    assert pull.compare(status="true").returncode == 0
-    pull.base = pull.head
-    assert pull.compare(status="true").returncode == 0
-    assert re.findall(r"description=(.*)", log.read_text()) == ["approved by ada", "green"]
-    assert re.findall(r"state=(.*)", pull.output.read_text()) == ["approved", "green"]
+    given, told = '*/commits/*/status*) echo "$APPROVED" ;;', f'*) echo "$@" >> "{log}" ;;'
+    states = []
+    for approved, base in (("", pull.base), ("approved by ada in 1 file", pull.base), ("", pull.head)):
+        (terminal.bin / "gh").write_text(
+            f'#!/bin/sh\nAPPROVED="{approved}"\ncase "$*" in {given} {told} esac\n'
+        )
+        (terminal.bin / "gh").chmod(0o755)
+        pull.base = base
+        assert pull.compare(status="true").returncode == 0
+        states.append(pull.output.read_text().splitlines()[-2])
+    assert states == ["state=changed", "state=approved", "state=green"]
+    assert re.findall(r"description=(.*)", log.read_text()) == [
+        "changed",
+        "approved by ada in 1 file",
+        "green",
+    ]

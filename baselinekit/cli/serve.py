@@ -2,7 +2,6 @@
 
 import ipaddress
 import json
-import webbrowser
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -67,7 +66,6 @@ class ServeOptions:
         show_default=True,
         help="End after so long without a request; 0: never.",
     )
-    opens: bool = cli.flag("--open", help="Open the page in a browser.")
     as_json: bool = cli.flag("--json", help="Print the links as JSON.")
     project: cli.ProjectOptions = cli.project_options(cli.READING)
 
@@ -110,7 +108,11 @@ def check_address(options: ServeOptions) -> tuple[str, str] | None:
     certificate = (options.certificate, options.key) if options.certificate and options.key else None
     is_loopback = options.host == "localhost"
     with suppress(ValueError):
-        is_loopback = is_loopback or ipaddress.ip_address(options.host).is_loopback
+        address = ipaddress.ip_address(options.host)
+        is_loopback = is_loopback or address.is_loopback
+        if address.is_unspecified:
+            hint = "name the address of this machine that they open, as in --host 10.0.0.5"
+            raise cli.misuse(f"a link to --host {options.host} leads nowhere", hint)
     if not is_loopback and certificate is None:
         message = f"--host {options.host} answers other machines, and they would read along"
         raise cli.misuse(message, "add --cert FILE --key FILE, or leave --host out")
@@ -121,10 +123,10 @@ def check_address(options: ServeOptions) -> tuple[str, str] | None:
 
 def origins_of(host: str, port: int, is_secure: bool) -> list[str]:
     """The addresses under which a browser may know the page, the one of the links first."""
-    scheme = "https" if is_secure else "http"
+    scheme, usual = ("https", 443) if is_secure else ("http", 80)
     names = [f"[{host}]" if ":" in host else host]
     names += ["localhost"] if host == "127.0.0.1" else []
-    return [f"{scheme}://{name}:{port}" for name in names]
+    return [f"{scheme}://{name}" + ("" if port == usual else f":{port}") for name in names]
 
 
 def tell(options: ServeOptions, links: list[tuple[Json, str]], counts: dict[str, int]) -> None:
@@ -141,5 +143,3 @@ def tell(options: ServeOptions, links: list[tuple[Json, str]], counts: dict[str,
         for person, url in others:
             screen.show_unmasked(f"  {screen.safe_line(person.name)}: {url}\n")
         screen.line("answers until Ctrl-C" + ("" if options.certificate else ", on this machine only"))
-    if options.opens:
-        webbrowser.open(own)

@@ -32,11 +32,12 @@ from baselinekit.placeholders.template import compile_text
 from baselinekit.report.reviewing import change_document, format_pending_json
 from baselinekit.schema import place_problems, read_as
 from baselinekit.secrets.variables import MASK, as_text
-from baselinekit.store.reading import locate
+from baselinekit.store.reading import locate_each
 from baselinekit.structs import Struct, replace
 from baselinekit.values.equality import canonical
 from baselinekit.values.paths import render
 from baselinekit.values.places import value_or_absent
+from baselinekit.values.texts import count_noun
 
 # review: changes are decided one by one; everything is written at once, at the end.
 
@@ -93,12 +94,18 @@ class ChangeAdvisor:
         return next((f"it holds {secret}" for _, secret in secrets), "")
 
     def about(self, plan: changes.RefreshPlan, change: changes.Change) -> changes.ChangeContext:
-        baseline, mask = plan.baseline, self._project.redactor.mask_value
-        path = (*baseline.output_path, *change.at) if change.part == "output" else ("baseline", *change.at)
-        place = locate(baseline.source, path, self._project.root)
-        where = place.file if place.line is None else f"{place.file}:{place.line}"
-        facts = ((name, str(mask(text))) for name, text in _facts(plan).items() if text)
-        return changes.ChangeContext(where, target_of(baseline.current, self._project), tuple(facts))
+        return self.about_each([(plan, change)])[0]
+
+    def about_each(self, changed: Sequence[Changed]) -> list[changes.ChangeContext]:
+        """Return the context of each change. A file is parsed once, however many of them it holds."""
+        project, contexts = self._project, []
+        requests = [(plan.baseline.source, [_place_in_file(plan, change)]) for plan, change in changed]
+        for (plan, _), (place,) in zip(changed, locate_each(requests, project.root), strict=True):
+            where = place.file if place.line is None else f"{place.file}:{place.line}"
+            named = ((name, text) for name, text in _facts(plan).items() if text)
+            facts = tuple((name, str(project.redactor.mask_value(text))) for name, text in named)
+            contexts.append(changes.ChangeContext(where, target_of(plan.baseline.current, project), facts))
+        return contexts
 
 
 def drift_since_capture(plan: changes.RefreshPlan) -> list[tuple[str, str, str]]:
@@ -110,6 +117,11 @@ def drift_since_capture(plan: changes.RefreshPlan) -> list[tuple[str, str, str]]
         for name in sorted(stored.keys() & now.keys())
         if stored[name] != now[name]
     ]
+
+
+def _place_in_file(plan: changes.RefreshPlan, change: changes.Change) -> Path:
+    start = plan.baseline.output_path if change.part == "output" else ("baseline",)
+    return (*start, *change.at)
 
 
 def _new_value(plan: changes.RefreshPlan, change: changes.Change) -> Json:
@@ -147,7 +159,8 @@ def as_json(project: Project, proposal: changes.RefreshProposal, operator: Seque
             "placeholders": () if no_placeholder(change) else knows.offers([(plan, change)]),
             "rules": () if no_rule(change) else rules_for(plan, change),
         }
-    return format_pending_json(mask_proposal(proposal, project.redactor), offers, operator)
+    digests = digests_of(proposal, project)
+    return format_pending_json(mask_proposal(proposal, project.redactor), offers, digests, operator)
 
 
 # Decisions made by a program: they are read strictly, and either all of them are valid or none is used.
@@ -156,7 +169,7 @@ def as_json(project: Project, proposal: changes.RefreshProposal, operator: Seque
 class DecisionEntry(Struct):
     """A decision as a program sends it: about all changes of a baseline, or those at a path, of a number or
     with a digest. `value`: the placeholder, or the path to ignore; `confirm`: whether a high risk is
-    accepted; `seen`: the digest of the change that was looked at."""
+    accepted; `seen`: the digest of the change that was looked at, or of several."""
 
     id: str
     decision: changes.Verb
@@ -164,7 +177,7 @@ class DecisionEntry(Struct):
     path: str | None = None
     value: str | None = None
     confirm: bool = False
-    seen: str | None = None
+    seen: str | list[str] | None = None
 
 
 class DecisionsFile(Struct):
@@ -228,11 +241,13 @@ def digests_of(proposal: changes.RefreshProposal, project: Project) -> dict[chan
     """Return the digest of each change as it is shown: a decision about what was seen is not used for
     something that came later."""
     shown = mask_proposal(proposal, project.redactor).plans
-    return {
-        (n, change.number): short_hash(canonical([plan.baseline.id, change_document(change)]))
-        for n, plan in enumerate(shown)
-        for change in plan.changes
-    }
+    digests = {}
+    for n, plan in enumerate(shown):
+        seen = plan.seen  # its facts are written with the change
+        facts = [plan.baseline.id, seen.captured_at, seen.environment, seen.observed]
+        for change in plan.changes:
+            digests[n, change.number] = short_hash(canonical([*facts, change_document(change)]))
+    return digests
 
 
 def _invalid(message: str, hint: str = "", key: str = "", code: str = "BK538") -> InvalidInput:
@@ -245,11 +260,14 @@ def _members(
     """Return the changes that a decision names."""
     chosen = [n for n, plan in enumerate(plans) if fnmatchcase(plan.baseline.id, entry.id)]
     if entry.seen is not None:
-        found = [member for member, digest in digests.items() if member[0] in chosen and digest == entry.seen]
-        if not found:
-            message = f"{entry.id}: what was decided about is not what is pending now"
-            raise _invalid(message, "look again: baselinekit review", "seen", "BK531")
-        return found
+        seen = {entry.seen} if isinstance(entry.seen, str) else {*entry.seen}
+        found = {
+            member: digest for member, digest in digests.items() if member[0] in chosen and digest in seen
+        }
+        if missing := len(seen - {*found.values()}):
+            message = f"{entry.id}: {count_noun(missing, 'change')} that was decided about is not pending now"
+            raise _invalid(message, "it was edited or compared meanwhile: look again", "seen", "BK531")
+        return [*found]
     if not chosen:
         raise _invalid(f"nothing of {entry.id!r} is pending", "review --json lists what is", "id")
     members = []

@@ -27,7 +27,8 @@ class CriterionAgreement(Struct):
 
 
 class RaterAgreement(Struct):
-    """`agreement`: with the others, None without any; `right`: of the `gold` items that were rated."""
+    """`agreement`: with the others, None without any; `right`: of the `gold` items, by what was
+    entered first."""
 
     rater: str
     rated: int
@@ -92,9 +93,10 @@ def by_rater(items: Sequence[RatingItem]) -> Iterator[RaterAgreement]:
             agreement_on(item, [mine, other])
             for item, mine in own
             for other in item.ratings
-            if same_person(other.rater) != person
+            if item.gold is None and same_person(other.rater) != person
         ]
-        gold = [canonical(mine.value) == canonical(item.gold.value) for item, mine in own if item.gold]
+        first = [(item.gold, mine) for item, mine in own if item.gold is not None and not mine.again]
+        gold = [canonical(mine.value) == canonical(right.value) for right, mine in first]
         seconds = [one.seconds for _, one in own if one.seconds is not None]
         yield RaterAgreement(
             name,
@@ -119,7 +121,10 @@ def labels_of(items: Sequence[RatingItem]) -> list[Json]:
     for item in items:
         grade = by_human.human_grade(Grader(item.grader, "human", item.method), item)
         if grade.outcome in ("passed", "failed") and not item.shown.items:
-            notes = " / ".join(filter(None, (one.note for one in item.ratings)))
+            written = [
+                (one.note, *(f"{name}: {note}" for name, note in one.notes.items())) for one in item.ratings
+            ]
+            notes = " / ".join(note for some in written for note in some if note)
             shown = item.shown
             known = shown.input or None, shown.expected or None, notes or None
             labels.append(plain(Label(shown.output, grade.outcome == "passed", *known)))

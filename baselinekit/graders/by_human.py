@@ -271,7 +271,15 @@ class RatingTally(Struct):
 
 def human_grade(grader: Grader, item: RatingItem) -> Grade:
     """The grade of an item. Its weight is from `grader`, and how it was rated is in the item."""
+    outcome: Outcome
     config, people, raters = item.method, item.method.evaluators, item.raters
+    if item.gold is not None:  # its right rating is known, and practice is not a rating
+        tally = tally_of(item, [Rating("gold", item.gold.value)])
+        outcome = "passed" if tally.passed else "failed"
+        reason = "" if tally.passed else tally.reason
+        return grader.graded(
+            outcome, round(tally.share, 6), reason, verdict="gold", details={"item": item.key}
+        )
     command = f"baselinekit grade {shlex.quote(item.case)}"
     details: dict[str, Json] = {"item": item.key, "rated": len(raters), "required": people.min_required}
     if len(raters) < people.min_required:
@@ -307,7 +315,7 @@ def human_grade(grader: Grader, item: RatingItem) -> Grade:
         details["adjudicated_by"] = item.decision.rater
         words = words_for(item.decision.value, config.rating_scale)
         reason = f"the raters disagreed ({measured}), and {item.decision.rater} decided: {words}"
-    outcome: Outcome = "passed" if tally.passed else "failed"
+    outcome = "passed" if tally.passed else "failed"
     return grader.graded(outcome, round(tally.share, 6), reason, verdict=verdict, details=details)
 
 

@@ -324,7 +324,8 @@ def as_hash(body: bytes) -> dict[str, Json]:
 
 def is_byte_hash(answer: Json) -> bool:
     """Whether an output describes bytes by their hash and size."""
-    return isinstance(answer, dict) and answer.keys() == {"sha256", "size"}
+    is_hash = isinstance(answer, dict) and answer.keys() == {"sha256", "size"}
+    return is_hash and isinstance(answer["sha256"], str) and isinstance(answer["size"], int)
 
 
 # A form that a response has but does not declare, for a new recipe to state.

@@ -21,6 +21,7 @@ _Moment = Annotated[
     ),
 ]
 _TAKEN = Meta(ge=0, le=1_000_000_000, description="a number of seconds")
+Seconds = Annotated[int, _TAKEN] | Annotated[float, _TAKEN]
 _ItemKey = Annotated[str, Meta(pattern=r"\A[0-9a-f]{16}\Z", description="the key of an item, 16 hex digits")]
 
 
@@ -38,15 +39,16 @@ class Rating(Struct):
     """The rating of one person. `value`: one of the options, a number of the scale, a list of these if there
     are several criteria, or a ranking: the numbers of the items, the best first, tied ones in a list; None in
     a form that is not filled in. `seconds`: how long it took, if measured; `notes`: a note on a criterion, by
-    its name."""
+    its name; `again`: it was entered when this person had seen those of others."""
 
     rater: str
     value: Json = None
     at: _Moment = ""
     note: str = ""
-    seconds: Annotated[int, _TAKEN] | Annotated[float, _TAKEN] | None = None
+    seconds: Seconds | None = None
     notes: dict[str, str] = field(default_factory=dict)
     marks: tuple[Mark, ...] = ()
+    again: bool = False
 
 
 class Skip(Struct):
@@ -82,7 +84,8 @@ class RatingView(Struct):
 class RatingItem(Struct):
     """One output that people rate, with its case, its grader and its ratings so far, the earliest first: in
     the queue, and in a file of ratings. `claims`: for a ranking, which item is expected before which, by
-    their numbers as shown."""
+    their numbers as shown; `seen_by`: who has seen the ratings of others, or the right one, and took the own
+    one back."""
 
     key: _ItemKey = field(name="item")
     case: str
@@ -94,6 +97,7 @@ class RatingItem(Struct):
     ratings: tuple[Rating, ...] = ()
     skips: tuple[Skip, ...] = ()
     gold: Gold | None = None
+    seen_by: tuple[str, ...] = ()
 
     @property
     def raters(self) -> list[Rating]:

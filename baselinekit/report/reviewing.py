@@ -387,15 +387,17 @@ def accept_command(plan: RefreshPlan, changes: Sequence[Change] | None, operator
 def format_pending_json(
     proposal: RefreshProposal,
     offers: Mapping[Member, Mapping[str, Sequence[changes.Offer]]],
+    digests: Mapping[Member, str],
     operator: Sequence[str],
 ) -> str:
     """Return the pending changes as JSON for editors and agents. `offers`: what can be chosen instead of
-    accepting."""
+    accepting; `digests`: what a decision gives as `seen`."""
     pending = []
     for n, number in sorted(offers):
         plan, change = proposal.plans[n], proposal.plans[n].changes[number]
         can_accept = not change.blocked and change.part == "output"
-        head = {"id": plan.baseline.id, "number": number, "file": plan.baseline.source.file}
+        head = {"id": plan.baseline.id, "number": number, "seen": digests[n, number]}
+        head["file"] = plan.baseline.source.file
         blocked = change.blocked.facts if change.blocked else None
         choices = {
             name: [{"text": offer.text, "reason": offer.reason} for offer in offered]

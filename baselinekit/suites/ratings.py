@@ -2,6 +2,7 @@
 
 import os
 import posixpath
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Literal
@@ -23,6 +24,7 @@ from baselinekit.values.equality import canonical
 
 FORMAT = "baselinekit.ratings/1"
 FOLDER = os.path.join(atomic.STATE_FOLDER, "ratings")
+_KEY = re.compile("[0-9a-f]{16}")
 _EXTRA_DEPTH = 6
 """Levels of nesting that a file of ratings adds around an output."""
 
@@ -55,6 +57,8 @@ class Ratings:
         return sorted(items, key=lambda item: (item.case, item.grader, item.opened_at, item.key))
 
     def find(self, key: str) -> RatingItem | None:
+        if not _KEY.fullmatch(key):  # it may come from a browser, and becomes the name of a file
+            return None
         file = f"{FOLDER}/{key}.json"
         is_queued = os.path.lexists(os.path.join(self._root, file))
         return _item_in(file, read(self._root, file)) if is_queued else None
@@ -134,7 +138,9 @@ class Ratings:
             yield
 
     def _write(self, item: RatingItem) -> RatingItem:
-        atomic.replace_file(self._root, f"{FOLDER}/{item.key}.json", to_bytes(_document([plain(item)])))
+        file, data = f"{FOLDER}/{item.key}.json", to_bytes(_document([plain(item)]))
+        _item_in(file, data)  # what could not be read again is not written
+        atomic.replace_file(self._root, file, data)
         return item
 
 

@@ -10,9 +10,10 @@ from baselinekit.files.jsontext import NotJson, decode, tight_json
 from baselinekit.graders.by_human import value_of
 from baselinekit.model.ratings import Rating, RatingItem
 from baselinekit.model.values import Json
-from baselinekit.structs import replace
+from baselinekit.schema import read_as
+from baselinekit.structs import plain, replace
 
-COLUMNS = ("item", "case", "grader", "rater", "value", "note", "at", "seconds")
+COLUMNS = ("item", "case", "grader", "rater", "value", "note", "at", "seconds", "notes", "marks")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
 """A spreadsheet takes a cell that begins so for a formula, which may send other cells elsewhere."""
 
@@ -26,7 +27,8 @@ def dump_table(items: Iterable[RatingItem]) -> str:
         for rating in item.ratings or (Rating(""),):
             value = "" if rating.value is None else tight_json(rating.value)
             seconds = "" if rating.seconds is None else str(rating.seconds)
-            row = (item.key, item.case, item.grader, rating.rater, value, rating.note, rating.at, seconds)
+            row = [item.key, item.case, item.grader, rating.rater, value, rating.note, rating.at, seconds]
+            row += [tight_json(plain(one)) if one else "" for one in (rating.notes, rating.marks)]
             writer.writerow([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in row])
     return text.getvalue()
 
@@ -35,7 +37,8 @@ def load_table(
     text: str, name: str, queued: Sequence[RatingItem]
 ) -> tuple[dict[int, RatingItem], list[Problem]]:
     """The rated items by the number of their first row, and what is wrong with the rows."""
-    reader = csv.reader(io.StringIO(text, newline=""))
+    between = ";" if ";" in text.partition("\n")[0] else ","  # as spreadsheets write it in many countries
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=between)
     known = {item.key: item for item in queued}
     items: dict[str, tuple[int, RatingItem]] = {}
     problems: list[Problem] = []
@@ -61,7 +64,11 @@ def load_table(
                     rating = _rating(cells, item)
                     items[item.key] = number, replace(rated, ratings=(*rated.ratings, rating))
                 except InvalidInput as error:
-                    problems += [problem.placed(place) for problem in error.problems]
+                    for one in error.problems:
+                        text = f"{one.at[0]}: {one.message}" if one.at else one.message
+                        problems.append(Problem(one.code, text, one.hint, place))
+                except NotJson as error:
+                    problems.append(Problem("BK741", str(error), "`notes` and `marks` are JSON", place))
     except csv.Error as error:
         message, place = f"the table cannot be read: {error}", Place(name, reader.line_num)
         problems.append(Problem("BK741", message, "save it as CSV", place))
@@ -75,7 +82,12 @@ def _rating(cells: dict[str, str], item: RatingItem) -> Rating:
         value = decode(text)
     if value is None or isinstance(value, str):
         value = value_of(text, scale, len(item.shown.items))
-    seconds = None
+    seconds: Json = cells.get("seconds") or None
     with suppress(ValueError):
-        seconds = float(cells.get("seconds") or "")
-    return Rating(cells["rater"], value, cells.get("at", ""), cells.get("note", ""), seconds)
+        seconds = float(cells["seconds"].replace(",", ".")) if seconds else None
+    further = {name: decode(cells[name]) for name in ("notes", "marks") if cells.get(name)}
+    stated = {"rater": cells["rater"], "at": cells.get("at", ""), "note": cells.get("note", "")}
+    rating, problems = read_as(Rating, {**stated, "value": value, "seconds": seconds, **further})
+    if rating is None:
+        raise InvalidInput(*problems)
+    return rating

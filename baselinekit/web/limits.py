@@ -20,10 +20,14 @@ IDLE_MINUTES = 60
 MOST_CARDS = 500
 """Changes on one page: more are reviewed by their ids."""
 
-MOST_DIFFS = 200
-"""Cards of a file whose diff is in it: each takes a tenth of a second to make."""
+LONGEST_DIFFS = 2_000_000
+"""Characters of all diffs in a page without a server: the cards after that have none."""
 
 MOST_FILES_OF_A_DIFF = 5
+MOST_DIFF_LINES = 400
+LONGEST_LINE = 2_000
+"""Of a diff: an output on one line is shown twice."""
+
 LONGEST_TEXT = 100_000
 """Characters of one side of a change, or of an output: a browser shows no more without a stutter."""
 

@@ -3,7 +3,6 @@
 Each rating is written at once, by the functions of `grade`. A person sees what others have given to an
 item when their own rating of it is kept."""
 
-import re
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import TypeVar
@@ -21,6 +20,7 @@ from baselinekit.model.ratings import (
     Mark,
     Rating,
     RatingItem,
+    Seconds,
     Skip,
     is_adjudicator,
     same_person,
@@ -41,7 +41,7 @@ class GivenRating(Struct):
     note: str = ""
     notes: dict[str, str] = field(default_factory=dict)
     marks: tuple[Mark, ...] = ()
-    seconds: float | None = None
+    seconds: Seconds | None = None
     again: bool = False
 
 
@@ -62,7 +62,6 @@ class GivenFile(Struct):
     text: str
 
 
-_KEY = re.compile("[0-9a-f]{16}")
 T = TypeVar("T", bound=Struct)
 
 
@@ -81,9 +80,10 @@ class RateDesk:
     def _concerns(self, rater: str, item: RatingItem) -> bool:
         """Whether a person is to rate an item: who gets it depends on its key and the names alone."""
         person = same_person(rater)
-        if self._overlap is None or person not in self._raters or is_adjudicator(rater, item.method):
+        if self._overlap is None or person not in self._raters or item.gold is not None:
             return True
-        order = sorted(self._raters, key=lambda name: _digest(name, item.key), reverse=True)
+        others = (name for name in self._raters if not is_adjudicator(name, item.method))
+        order = sorted(others, key=lambda name: _digest(name, item.key), reverse=True)
         return person in order[: self._overlap]
 
     def waiting(self, rater: str) -> int:
@@ -95,13 +95,16 @@ class RateDesk:
         rows = []
         for status in self._queue.standings():
             item = status.item
-            if not self._concerns(rater, item):
+            is_judge = is_adjudicator(rater, item.method)
+            if not (is_judge or self._concerns(rater, item)):
                 continue
             is_practice = item.gold is not None and item.gold.practice
             has_skipped = any(same_person(skip.rater) == same_person(rater) for skip in item.skips)
             state = "rated" if item.rated_by(rater) else "closed"
-            if state == "closed" and (status.wants(rater) or item.gold is not None):
+            if state == "closed" and (status.wants(rater) or (item.gold is not None and not is_judge)):
                 state = "skipped" if has_skipped else "open"
+            if is_judge and state == "closed":
+                continue  # only disputes are for an adjudicator
             order = (not is_practice, state == "skipped", _digest(same_person(rater), item.key))
             title = {"key": item.key, "case": item.case, "grader": item.grader, "state": state}
             rows.append(
@@ -113,9 +116,9 @@ class RateDesk:
     def _is_dispute(status: ItemStatus, rater: str) -> bool:
         return status.grade.verdict == "disputed" and is_adjudicator(rater, status.item.method)
 
-    def item(self, rater: str, given: Mapping[str, Json]) -> dict[str, Json]:
+    def item(self, rater: str, given: Mapping[str, Json], is_operator: bool = False) -> dict[str, Json]:
         """Return one item as this person may see it."""
-        status = self._status(str(given.get("key", "")))
+        status = self._status(str(given.get("key", "")), rater)
         item, scale = status.item, status.item.method.rating_scale
         shown, seen = item.shown, sheet(item)
         own = next((one for one in item.ratings if same_person(one.rater) == same_person(rater)), None)
@@ -125,13 +128,10 @@ class RateDesk:
             "case": item.case,
             "grader": item.grader,
             "title": escape_controls(shown.title),
-            "rubric": part_of(shown.rubric) if shown.rubric else None,
-            "input": part_of(shown.input) if shown.input else None,
-            "outputs": [
-                {"name": f"output {n}" if shown.items else "output", **part_of(one)}
-                for n, one in enumerate(shown.items or (shown.output,), 1)
-            ],
-            "expected": part_of(shown.expected) if shown.expected else None,
+            "rubric": self._part(shown.rubric) if shown.rubric else None,
+            "input": self._part(shown.input) if shown.input else None,
+            "outputs": [{"name": name, **part} for name, part in self._outputs(item)],
+            "expected": self._part(shown.expected) if shown.expected else None,
             "about": [[name, escape_controls(str(value))] for name, value in seen.about.items()],
             "scale": {"type": scale.type, "range": scale.range, "tie": scale.tie_allowed, "options": options},
             "questions": list(seen.questions),
@@ -141,6 +141,8 @@ class RateDesk:
             "own": asdict_rating(own) if own else None,
             "others": [],
         }
+        if is_operator and own:
+            document["is_gold"] = item.gold is not None
         if own or self._is_dispute(status, rater):
             others = [one for one in item.ratings if one is not own]
             document["others"] = [self._shown_rating(one, item) for one in others]
@@ -161,18 +163,18 @@ class RateDesk:
             "note": escape_controls(rating.note),
         }
 
-    def _status(self, key: str) -> ItemStatus:
-        item = self._queue.ratings.find(key) if _KEY.fullmatch(key) else None
-        if item is None:
+    def _status(self, key: str, rater: str) -> ItemStatus:
+        item = self._queue.ratings.find(key)
+        if item is None or not (is_adjudicator(rater, item.method) or self._concerns(rater, item)):
             raise InvalidInput(Problem("BK509", f"nothing with the key {key!r} waits", "load the page again"))
         return status_of(item)
 
     # What a person does.
 
-    def rate(self, rater: str, given: Mapping[str, Json]) -> dict[str, Json]:
+    def rate(self, rater: str, given: Mapping[str, Json], is_operator: bool = False) -> dict[str, Json]:
         """Keep a rating. One that was kept already, as its answer did not arrive, is kept once."""
         wanted = _read(GivenRating, given)
-        item = self._status(wanted.key).item
+        item = self._status(wanted.key, rater).item
         own = next((one for one in item.ratings if same_person(one.rater) == same_person(rater)), None)
         texts = dict(self._texts(item))
         for mark in wanted.marks:
@@ -187,23 +189,26 @@ class RateDesk:
             wanted.seconds,
             {name: mask(text) for name, text in wanted.notes.items() if text},
             tuple(replace(mark, note=mask(mark.note)) for mark in wanted.marks),
+            again=wanted.again or same_person(rater) in item.seen_by,
         )
-        is_known = own is not None and replace(own, at="", seconds=None) == replace(
-            rating, at="", seconds=None
-        )
-        if not is_known:
+        if own is None or _words_of(own) != _words_of(rating):
             self._queue.rate(item, rating, wanted.again)
-        return self.item(rater, {"key": wanted.key})
+        return self.item(rater, {"key": wanted.key}, is_operator)
 
-    @staticmethod
-    def _texts(item: RatingItem) -> list[tuple[str, str]]:
+    def _part(self, value: Json) -> dict[str, Json]:
+        """A text of an item as it is shown, without what is a secret today."""
+        return part_of(self._project.redactor.mask_value(value))
+
+    def _outputs(self, item: RatingItem) -> list[tuple[str, dict[str, Json]]]:
         outputs = item.shown.items or (item.shown.output,)
-        texts = [
-            (f"output {n}" if item.shown.items else "output", part_of(one))
+        return [
+            (f"output {n}" if item.shown.items else "output", self._part(one))
             for n, one in enumerate(outputs, 1)
         ]
-        texts += [("input", part_of(item.shown.input)), ("expected", part_of(item.shown.expected))]
-        return [(name, part["raw"]) for name, part in texts]
+
+    def _texts(self, item: RatingItem) -> list[tuple[str, str]]:
+        others = [("input", self._part(item.shown.input)), ("expected", self._part(item.shown.expected))]
+        return [(name, part["raw"]) for name, part in [*self._outputs(item), *others]]
 
     def skip(self, rater: str, given: Mapping[str, Json]) -> dict[str, Json]:
         wanted = _read(Skipped, given)
@@ -215,19 +220,25 @@ class RateDesk:
             others = (one for one in item.skips if same_person(one.rater) != same_person(rater))
             return replace(item, skips=(*others, skip))
 
-        self._queue.ratings.change(self._status(wanted.key).item.key, with_skip)
+        self._queue.ratings.change(self._status(wanted.key, rater).item.key, with_skip)
         return {}
 
     def undo(self, rater: str, given: Mapping[str, Json]) -> dict[str, Json]:
-        key = str(given.get("key", ""))
+        """Take back a rating or, with `skip`, that an item was skipped."""
+        key, is_skip = str(given.get("key", "")), bool(given.get("skip"))
 
         def without(item: RatingItem) -> RatingItem:
             person = same_person(rater)
-            ratings = (one for one in item.ratings if same_person(one.rater) != person)
-            skips = (one for one in item.skips if same_person(one.rater) != person)
-            return replace(item, ratings=tuple(ratings), skips=tuple(skips))
+            if is_skip:
+                return replace(
+                    item, skips=tuple(one for one in item.skips if same_person(one.rater) != person)
+                )
+            others = tuple(one for one in item.ratings if same_person(one.rater) != person)
+            has_seen = len(others) < len(item.ratings) and (others or item.gold)
+            seen_by = (*item.seen_by, person) if has_seen else item.seen_by
+            return replace(item, ratings=others, seen_by=tuple(dict.fromkeys(seen_by)))
 
-        self._queue.ratings.change(self._status(key).item.key, without)
+        self._queue.ratings.change(self._status(key, rater).item.key, without)
         return {}
 
     def make_gold(self, given: Mapping[str, Json]) -> dict[str, Json]:
@@ -240,35 +251,27 @@ class RateDesk:
             value = checked_rating(wanted.value, item.method.rating_scale, len(item.shown.items))
             return replace(item, gold=Gold(value, wanted.why, wanted.practice))
 
-        self._queue.ratings.change(self._status(wanted.key).item.key, with_gold)
+        self._queue.ratings.change(wanted.key, with_gold)
         return {}
 
     # What was rated.
 
-    def _visible(self, rater: str, is_operator: bool) -> list[RatingItem]:
-        """Return the items whose ratings a person may see: those that they rated, and disputes to settle. An
-        operator who rates nothing of an item sees it as well."""
-        statuses = self._queue.standings()
-        own = {same_person(rater)}
-        return [
-            status.item
-            for status in statuses
-            if any(same_person(one.rater) in own for one in status.item.ratings)
-            or self._is_dispute(status, rater)
-            or (is_operator and not status.wants(rater))
-        ]
-
     def agreement(self, rater: str, is_operator: bool) -> dict[str, Json]:
-        items = self._visible(rater, is_operator)
+        """Return how far raters agree: of all items for an operator, else of those that this person has
+        rated. What others gave to an item is hidden from those who can still rate it."""
+        statuses = [one for one in self._queue.standings() if one.item.gold is None or is_operator]
+        items = [one.item for one in statuses if is_operator or self._may_see(one, rater)]
         is_named = is_operator or not any(item.method.blind_evaluation for item in items)
         raters = [
             one
             for one in agreement.by_rater(items)
             if is_named or same_person(one.rater) == same_person(rater)
         ]
+        visible = {one.item.key for one in statuses if self._may_see(one, rater) or not one.wants(rater)}
+        ordinary = [item for item in items if item.gold is None]
         return {
-            "criteria": [asdict(one) for one in agreement.by_criterion(items)],
-            "raters": [asdict(one) for one in raters],
+            "criteria": [asdict(one) for one in agreement.by_criterion(ordinary)],
+            "raters": [asdict(one if is_operator else replace(one, right=0, gold=0)) for one in raters],
             "disagreements": [
                 {
                     "key": one.item.key,
@@ -276,12 +279,19 @@ class RateDesk:
                     "grader": one.item.grader,
                     "agreement": one.agreement,
                     "settled": one.item.decision is not None,
-                    "ratings": [self._shown_rating(rating, one.item) for rating in one.item.ratings],
+                    "ratings": [
+                        self._shown_rating(rating, one.item)
+                        for rating in one.item.ratings
+                        if one.item.key in visible
+                    ],
                 }
-                for one in agreement.disagreements(items)
+                for one in agreement.disagreements(ordinary)
             ],
             "items": len(items),
         }
+
+    def _may_see(self, status: ItemStatus, rater: str) -> bool:
+        return status.item.rated_by(rater) or self._is_dispute(status, rater)
 
     def table(self) -> str:
         return dump_table(status.item for status in self._queue.standings())
@@ -298,6 +308,10 @@ class RateDesk:
 def asdict_rating(rating: Rating) -> dict[str, Json]:
     marks = [asdict(mark) for mark in rating.marks]
     return {"value": rating.value, "note": rating.note, "notes": dict(rating.notes), "marks": marks}
+
+
+def _words_of(rating: Rating) -> Rating:
+    return replace(rating, at="", seconds=None, again=False)
 
 
 def _read(kind: type[T], given: Mapping[str, Json]) -> T:

@@ -10,9 +10,9 @@ from threading import Lock
 from baselinekit.changes.reviewing import (
     confirmation_question,
     count_verbs,
+    covered_changes,
     no_placeholder,
     no_rule,
-    rule_problem,
     rules_for,
     settle_plans,
 )
@@ -20,7 +20,7 @@ from baselinekit.commands import refresh as refreshing, review as reviewing
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.project import Project
 from baselinekit.commands.refresh import Permit, RefreshScope, mask_proposal
-from baselinekit.errors import BaselinekitError, NothingSelected
+from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected
 from baselinekit.escape import escape_controls
 from baselinekit.kinds.bodies import is_byte_hash
 from baselinekit.model.changes import (
@@ -29,6 +29,7 @@ from baselinekit.model.changes import (
     Decision,
     Group,
     Member,
+    Offer,
     RefreshPlan,
     RefreshProposal,
 )
@@ -38,10 +39,19 @@ from baselinekit.report.resultfile import read as read_results
 from baselinekit.report.reviewing import format_path, highest_risk, refused_document, unified_file
 from baselinekit.report.values import encode
 from baselinekit.store.images import image_of
+from baselinekit.structs import replace
+from baselinekit.values.equality import canonical
 from baselinekit.values.paths import render
 from baselinekit.values.places import value_or_absent
 from baselinekit.values.texts import mask_and_clip, no_mask
-from baselinekit.web.limits import LONGEST_TEXT, MOST_CARDS, MOST_DIFFS, MOST_FILES_OF_A_DIFF
+from baselinekit.web.limits import (
+    LONGEST_DIFFS,
+    LONGEST_LINE,
+    LONGEST_TEXT,
+    MOST_CARDS,
+    MOST_DIFF_LINES,
+    MOST_FILES_OF_A_DIFF,
+)
 from baselinekit.web.pages import static_page
 
 _NO_ANSWERS = "BK530"
@@ -68,19 +78,32 @@ class ReviewDesk:
     def document(self, proposal: RefreshProposal, with_diffs: bool = False) -> dict[str, Json]:
         """Return what the page shows. `with_diffs`: also what the files become, for a page without a
         server."""
-        groups = proposal.groups[:MOST_CARDS]
-        cards = [*self._cards(proposal, groups)]
-        if with_diffs:
-            for card, group in zip(cards[:MOST_DIFFS], groups, strict=False):
-                decided = dict.fromkeys(group.members, Decision("accept"))
-                card["diff"] = self._files_after(proposal, decided)
+        groups = [*self._same_values(proposal)]
+        cards = [*self._cards(proposal, groups[:MOST_CARDS])]
+        room = LONGEST_DIFFS if with_diffs else 0
+        for card, group in zip(cards, groups, strict=False):
+            if room > 0:
+                card["diff"] = self._files_after(proposal, dict.fromkeys(group.members, Decision("accept")))
+                room -= sum(map(len, card["diff"]["lines"]))
         return {
             "format": "baselinekit.review-page/1",
             "cards": cards,
-            "more": len(proposal.groups) - len(groups),
+            "more": max(0, len(groups) - MOST_CARDS),
             "refused": refused_document(proposal),
             "sources": [self._source(name, text) for name, text in self._scope.results],
         }
+
+    @staticmethod
+    def _same_values(proposal: RefreshProposal) -> Iterator[Group]:
+        """Yield the groups, those of other values in parts: what is accepted at once was seen."""
+        for group in proposal.groups:
+            parts: dict[str, list[Member]] = {}
+            for n, number in group.members:
+                change = proposal.plans[n].changes[number]
+                values = "" if group.kind != "value" else canonical([change.before, change.after])
+                parts.setdefault(values, []).append((n, number))
+            for members in parts.values():
+                yield replace(group, members=tuple(members))
 
     def _source(self, name: str, text: str) -> dict[str, Json]:
         """Return which commit and target the answers of a CI job are of."""
@@ -94,17 +117,17 @@ class ReviewDesk:
         advisor, plans = reviewing.ChangeAdvisor(self._project), proposal.plans
         shown = mask_proposal(proposal, self._project.redactor).plans
         digests = reviewing.digests_of(proposal, self._project)
-        for group in groups:
-            changed = [(plans[n], plans[n].changes[number]) for n, number in group.members]
-            plan, change = changed[0]
-            about = advisor.about(plan, change)
+        changed_of = [[(plans[n], plans[n].changes[number]) for n, number in one.members] for one in groups]
+        contexts = advisor.about_each([changed[0] for changed in changed_of])
+        for group, changed, about in zip(groups, changed_of, contexts, strict=True):
+            (plan, change), (n, number) = changed[0], group.members[0]
             why_none = {
                 "placeholders": next(filter(None, (no_placeholder(one) for _, one in changed)), ""),
                 "rules": next(filter(None, (no_rule(one) for _, one in changed)), ""),
             }
             placeholders = [] if why_none["placeholders"] else advisor.offers(changed)
             rules = [] if why_none["rules"] else rules_for(plan, change)
-            first = shown[group.members[0][0]].changes[change.number]
+            pairs = {(_text_of(one.before, 200), _text_of(one.after, 200)) for _, one in changed}
             yield {
                 "path": group.path,
                 "kind": change.kind,
@@ -115,14 +138,27 @@ class ReviewDesk:
                 "drift": [*map(list, self._drift(plan))],
                 "notes": [*map(self._mask, plan.notes)],
                 "placeholders": [[offer.text, offer.reason] for offer in placeholders],
-                "rules": [[rule.text, rule.reason] for rule in rules if not rule_problem(rule.text, changed)],
+                "rules": [*self._rules(plans, group, rules, digests)],
                 "why_none": why_none,
-                "sides": _sides(first),
+                "sides": self._sides(shown[n], shown[n].changes[number]),
+                "different": len(pairs),
                 "images": self._images(plan, change),
                 "members": [
                     self._member(shown[n], number, digests[n, number]) for n, number in group.members
                 ],
             }
+
+    @staticmethod
+    def _rules(
+        plans: Sequence[RefreshPlan], group: Group, rules: Sequence[Offer], digests: dict[Member, str]
+    ) -> Iterator[list[Json]]:
+        """Yield the rules that cover all changes of a card, each with the other changes that it covers."""
+        for rule in rules:
+            of_plan = {n: covered_changes(plans[n], rule.text) for n, _ in group.members}
+            covered = {(n, number) for n, numbers in of_plan.items() for number in numbers}
+            if covered.issuperset(group.members):
+                others = sorted(covered.difference(group.members))
+                yield [rule.text, rule.reason, [digests[member] for member in others]]
 
     def _drift(self, plan: RefreshPlan) -> Iterator[tuple[str, str, str]]:
         for name, was, now in reviewing.drift_since_capture(plan):
@@ -144,6 +180,22 @@ class ReviewDesk:
             "confirm": confirmation_question([change]),
         }
 
+    def _sides(self, plan: RefreshPlan, change: Change) -> list[Json]:
+        """Return the stored and the new value in parts, marked where they differ; null for a side that is
+        absent. Of another order the values are shown, a line each."""
+        values = [change.before, change.after]
+        stored = plan.baseline.baseline.output if plan.baseline.baseline else None
+        rows = self._project.redactor.mask_value(value_or_absent(stored, change.at), change.at)
+        if change.kind == "order" and isinstance(rows, list):
+            values = ["\n".join(encode(rows[number]) for number in order) for order in values]
+        marked = mark_changes(*map(_text_of, values))
+        return [
+            None
+            if value is ABSENT
+            else {"type": json_type(value), "parts": [[int(it), text] for it, text in parts]}
+            for value, parts in zip(values, marked, strict=True)
+        ]
+
     def _images(self, plan: RefreshPlan, change: Change) -> list[Json]:
         """Return both sides as pictures if both are bytes: each is kept here, or only its hash is known."""
         stored = plan.baseline.baseline.output if plan.baseline.baseline else None
@@ -158,10 +210,13 @@ class ReviewDesk:
     # What is decided.
 
     def preview(self, given: dict[str, Json]) -> dict[str, Json]:
-        """Return what the files would become."""
+        """Return what the files would become, and what a rule covers besides."""
         with self._one_at_a_time:
             proposal = self._shown if self._shown.plans else self.propose()
-            return self._files_after(proposal, self._decisions(proposal, given).decided)
+            decided = self._decisions(proposal, given).decided
+            digests = reviewing.digests_of(proposal, self._project)
+            covered = [digests[member] for member, one in decided.items() if one.verb == "ignore"]
+            return {**self._files_after(proposal, decided), "covered": covered}
 
     def write(self, given: dict[str, Json]) -> dict[str, Json]:
         """Write what is decided, as `review` does at its end, and return what became of it."""
@@ -184,17 +239,27 @@ class ReviewDesk:
         }
 
     def _decisions(self, proposal: RefreshProposal, given: dict[str, Json]) -> reviewing.DecisionsRead:
-        text = json.dumps(given)
-        return reviewing.decisions_in(text, "decisions.json", proposal, self._project, Permit())
+        try:
+            text = json.dumps(given)
+            return reviewing.decisions_in(text, "decisions.json", proposal, self._project, Permit())
+        except InvalidInput as error:  # the text is the page's: its places mean nothing to people
+            raise InvalidInput(*(problem._replace(place=None) for problem in error.problems)) from None
 
     def _files_after(self, proposal: RefreshProposal, decided: dict[Member, Decision]) -> dict[str, Json]:
-        approvals = settle_plans(proposal.plans, decided)[:MOST_FILES_OF_A_DIFF]
+        approvals = settle_plans(proposal.plans, decided)
+        few = approvals[:MOST_FILES_OF_A_DIFF]
         try:
-            applied = refreshing.apply(self._project, approvals, ApprovalNote(), dry_run=True)
+            applied = refreshing.apply(self._project, few, ApprovalNote(), dry_run=True)
         except BaselinekitError as error:
             return {"lines": [], "problems": [self._mask(one.with_hint) for one in error.problems]}
-        lines = [self._mask(line) for file in applied.files for line in unified_file(file)]
-        return {"lines": lines, "problems": [self._mask(one.with_hint) for one in applied.failures]}
+        lines = [line for file in applied.files for line in unified_file(file)]
+        notes = [f"… and {len(lines) - MOST_DIFF_LINES:,} more lines"] if len(lines) > MOST_DIFF_LINES else []
+        notes += [f"… and {len(approvals) - len(few):,} more baselines"] if len(approvals) > len(few) else []
+        shown = [mask_and_clip(line, LONGEST_LINE, self._mask) for line in lines[:MOST_DIFF_LINES]]
+        return {
+            "lines": [*shown, *notes],
+            "problems": [self._mask(one.with_hint) for one in applied.failures],
+        }
 
 
 def _text_of(value: Json, limit: int = LONGEST_TEXT) -> str:
@@ -203,18 +268,6 @@ def _text_of(value: Json, limit: int = LONGEST_TEXT) -> str:
         return ""
     text = value if isinstance(value, str) else encode(value, 2)
     return escape_controls(mask_and_clip(text, limit, no_mask))
-
-
-def _sides(change: Change) -> list[Json]:
-    """Return the stored and the new value in parts, marked where they differ; null for a side that is
-    absent."""
-    marked = mark_changes(_text_of(change.before), _text_of(change.after))
-    return [
-        None
-        if value is ABSENT
-        else {"type": json_type(value), "parts": [[int(it), text] for it, text in parts]}
-        for value, parts in zip((change.before, change.after), marked, strict=True)
-    ]
 
 
 def write_page(document: dict[str, Json]) -> str:

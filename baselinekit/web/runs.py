@@ -21,7 +21,7 @@ from baselinekit.report.sections import earlier_blocks, run_blocks
 from baselinekit.report.values import encode
 from baselinekit.store.results import result_files, results_path
 from baselinekit.structs import Struct, plain
-from baselinekit.values.texts import mask_and_clip, no_mask
+from baselinekit.values.texts import Mask, mask_and_clip, no_mask
 from baselinekit.web.limits import LONGEST_TEXT, MOST_ATTEMPTS, MOST_RUNS
 
 _MOST_DIFFERENCES = 100
@@ -31,8 +31,8 @@ _DECIDED = ("passed", "failed")
 class RunsDesk:
     """The runs that are kept here, and the result files that were named. `files`: their names, from `cwd`."""
 
-    def __init__(self, root: str, files: Sequence[str], cwd: str):
-        self._root, self._files, self._cwd = root, [*files], cwd
+    def __init__(self, root: str, files: Sequence[str], cwd: str, mask: Mask = no_mask):
+        self._root, self._files, self._cwd, self._mask = root, [*files], cwd, mask
         self._facts: dict[str, dict[str, Json] | None] = {}
         self._lock = Lock()
         self._read = lru_cache(maxsize=4)(self._load)  # the rows of a run, and then its cases
@@ -65,18 +65,20 @@ class RunsDesk:
         for name in self.names():
             if name not in self._facts:
                 try:
-                    self._facts[name] = _facts(name, self.report({"run": name}))
+                    self._facts[name] = _facts(name, self.report({"run": name}), name in self._files)
                 except BaselinekitError:
                     self._facts[name] = None
             runs.append(self._facts[name] or {"name": name, "started": "", "unreadable": True})
-        return {"runs": sorted(runs, key=lambda run: str(run["started"]), reverse=True)}
+        named = {(run["id"], run["started"]) for run in runs if run.get("is_named")}
+        once = [run for run in runs if run.get("is_named") or (run.get("id"), run["started"]) not in named]
+        return {"runs": sorted(once, key=lambda run: str(run["started"]), reverse=True)}
 
     def rows(self, given: Mapping[str, Json]) -> Json:
         """Return a row for each result, and what there is about the run as a whole."""
         report = self.report(given)
-        rows = [_row(result) for result in report.results]
+        rows = [_row(result, self._mask) for result in report.results]
         facts = {"started": report.started, "command": report.command, "commit": report.commit}
-        return {**facts, "rows": rows, "blocks": written_blocks(run_blocks(report))}
+        return {**facts, "rows": rows, "blocks": written_blocks(run_blocks(report), self._mask)}
 
     def case(self, given: Mapping[str, Json]) -> Json:
         report, id = self.report(given), given.get("id")
@@ -87,17 +89,22 @@ class RunsDesk:
         return {
             "id": result.id,
             "outcome": result.outcome,
-            "blocks": written_blocks(page_blocks(result, None, _MOST_DIFFERENCES)),
-            "attempts": [_attempt(attempt) for attempt in attempts[:MOST_ATTEMPTS]],
+            "blocks": written_blocks(page_blocks(result, None, _MOST_DIFFERENCES), self._mask),
+            "attempts": [_attempt(attempt, self._mask) for attempt in attempts[:MOST_ATTEMPTS]],
         }
 
     def compare(self, given: Mapping[str, Json]) -> Json:
         """Return what changed from one run to another, with the exact tests."""
         before, now = self.report(given, "before"), self.report(given)
         was = {result.id: result for result in before.results}
-        both = [(was[result.id], result) for result in now.results if result.id in was]
+        both = [(was[one.id], one) for one in now.results if one.id in was]
         flips = [
-            {"id": new.id, "before": old.outcome, "now": new.outcome, "why": describe_in_brief(new)}
+            {
+                "id": new.id,
+                "before": old.outcome,
+                "now": new.outcome,
+                "why": self._mask(describe_in_brief(new)),
+            }
             for old, new in both
             if old.outcome != new.outcome
         ]
@@ -106,7 +113,7 @@ class RunsDesk:
         won = sum(new.outcome == "passed" != old.outcome for old, new in decided)
         blocks: list[Json] = []
         if cases(before) and cases(now):
-            blocks = written_blocks(earlier_blocks(pair_runs(before, now).earlier))
+            blocks = written_blocks(earlier_blocks(pair_runs(before, now).earlier), self._mask)
         return {
             "flips": sorted(flips, key=lambda flip: (flip["now"] == "passed", flip["id"])),
             "both": len(both),
@@ -119,7 +126,7 @@ class RunsDesk:
         }
 
 
-def _facts(name: str, report: Report) -> dict[str, Json]:
+def _facts(name: str, report: Report, is_named: bool) -> dict[str, Json]:
     metrics = {
         metric.name: metric.value
         for metric in (report.suite.metrics if report.suite else ())
@@ -130,6 +137,7 @@ def _facts(name: str, report: Report) -> dict[str, Json]:
     metrics.setdefault("pass rate", summary.passed / decided if decided else None)
     return {
         "name": name,
+        "is_named": is_named,
         "id": report.id,
         "started": report.started,
         "seconds": report.seconds,
@@ -146,7 +154,7 @@ def judge_usage(attempt: Attempt) -> Usage:
     return sum((grade.usage for grade in attempt.grades), Usage())
 
 
-def _row(result: Result) -> dict[str, Json]:
+def _row(result: Result, mask: Mask) -> dict[str, Json]:
     facts = result.case
     attempts = facts.attempts if facts else ()
     judged = sum(map(judge_usage, attempts), Usage())
@@ -156,10 +164,10 @@ def _row(result: Result) -> dict[str, Json]:
     graders = {grade.grader for attempt in attempts for grade in iterate_grades(attempt.grades)}
     return {
         "id": result.id,
-        "name": escape_controls(result.name or ""),
+        "name": escape_controls(mask(result.name or "")),
         "outcome": result.outcome,
         "verdict": result.verdict or "",
-        "why": describe_in_brief(result),
+        "why": mask(describe_in_brief(result)),
         "kind": facts.eval_type if facts else result.kind,
         "category": (facts.category or "") if facts else "",
         "tags": [*facts.tags] if facts else [],
@@ -182,16 +190,16 @@ def _tokens(usage: Usage) -> int:
     return (usage.tokens_in or 0) + (usage.tokens_out or 0)
 
 
-def _attempt(attempt: Attempt) -> dict[str, Json]:
+def _attempt(attempt: Attempt, mask: Mask) -> dict[str, Json]:
     def clip(text: str) -> str:
-        return escape_controls(mask_and_clip(text, LONGEST_TEXT, no_mask))
+        return escape_controls(mask_and_clip(text, LONGEST_TEXT, mask))
 
     output = attempt.output if isinstance(attempt.output, str) else encode(attempt.output, 2)
     return {
         "number": attempt.number,
         "outcome": attempt.outcome,
         "score": attempt.score,
-        "reason": escape_controls(attempt.reason),
+        "reason": clip(attempt.reason),
         "seconds": attempt.seconds,
         "judged_seconds": attempt.judged_seconds,
         "output": None if attempt.output is None else clip(output),
@@ -201,7 +209,7 @@ def _attempt(attempt: Attempt) -> dict[str, Json]:
                 "kind": one.kind,
                 "outcome": one.outcome,
                 "score": one.score,
-                "reason": escape_controls(one.reason),
+                "reason": clip(one.reason),
             }
             for one in iterate_grades(attempt.grades)
         ],
@@ -217,14 +225,14 @@ def _attempt(attempt: Attempt) -> dict[str, Json]:
     }
 
 
-def written_blocks(blocks: Iterable[Block]) -> list[Json]:
+def written_blocks(blocks: Iterable[Block], mask: Mask) -> list[Json]:
     """What a report consists of, as values: each struct as a mapping, with its kind."""
-    return [{"kind": type(block).__name__, **_written(block)} for block in blocks]
+    return [{"kind": type(block).__name__, **_written(block, mask)} for block in blocks]
 
 
-def _written(value: Json) -> Json:
+def _written(value: Json, mask: Mask) -> Json:
     if isinstance(value, Struct):
-        return {name: _written(getattr(value, name)) for name in value.__struct_fields__}
+        return {name: _written(getattr(value, name), mask) for name in value.__struct_fields__}
     if isinstance(value, tuple):
-        return [*map(_written, value)]
-    return escape_controls(value) if isinstance(value, str) else value
+        return [_written(item, mask) for item in value]
+    return escape_controls(mask(value)) if isinstance(value, str) else value

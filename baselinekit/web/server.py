@@ -1,9 +1,11 @@
 """The server of the page: who may ask, what a request may be, and which function answers it.
 
 A browser is not to be trusted: any page that is open in it can send requests to this machine. So a request
-needs the cookie that only the link gives, the exact name of this host, and must come from the page itself."""
+needs the token of a link, in a header that no other page can send, the exact name of this host, and must come
+from the page itself. The token is in no cookie, as those go to all ports of a machine."""
 
 import asyncio
+import logging
 import os
 import secrets
 import socket
@@ -37,6 +39,7 @@ from baselinekit.web.limits import (
 )
 
 STATIC = Path(__file__).parent / "static"
+_ONCE = ("host", "origin", "sec-fetch-site", "sec-fetch-dest", "authorization")
 _MEDIA = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -72,7 +75,7 @@ class Links:
         return found[0] if found else None
 
     def addresses(self, origin: str) -> list[tuple[Person, str]]:
-        return [(person, f"{origin}/?token={token}") for token, person in self._people.items()]
+        return [(person, f"{origin}/#token={token}") for token, person in self._people.items()]
 
 
 # What answers.
@@ -107,7 +110,6 @@ class Site:
 
     def __init__(self, links: Links, origins: Sequence[str], table: Table, mask: Mask):
         self._links, self._origins, self._table, self._mask = links, origins, table, mask
-        self._cookie = f"baselinekit-{origins[0].rpartition(':')[2]}"  # ports of one host share their cookies
         self.last_asked = time.monotonic()
         routes = [
             Route("/", self._page),
@@ -140,8 +142,9 @@ class Site:
 
     def _check_source(self, request: Request) -> None:
         """Refuse a name that another page has made point here, and what comes from another page."""
-        hosts = [value.decode("latin-1") for name, value in request.headers.raw if name == b"host"]
-        origin = f"{request.url.scheme}://{hosts[0]}" if len(hosts) == 1 else ""
+        if any(len(request.headers.getlist(name)) > 1 for name in _ONCE):
+            raise _Refusal(400, "a header occurs twice")
+        origin = f"{request.url.scheme}://{request.headers.get('host')}"
         if origin not in self._origins:
             raise _Refusal(421, "this address is not the one of the link")
         is_page = request.method == "GET" and request.url.path == "/"
@@ -156,15 +159,7 @@ class Site:
             raise _Refusal(403, "a request without an origin changes nothing")
 
     async def _page(self, request: Request) -> Response:
-        token = request.query_params.get("token", request.cookies.get(self._cookie, ""))
-        person = self._links.holder(token)
-        if person is None:
-            return Response(_UNKNOWN, 401, media_type="text/plain; charset=utf-8")
-        self.last_asked = time.monotonic()
-        answer = Response((STATIC / "index.html").read_bytes(), media_type="text/html; charset=utf-8")
-        is_secure = request.url.scheme == "https"
-        answer.set_cookie(self._cookie, token, httponly=True, samesite="strict", secure=is_secure)
-        return answer
+        return Response((STATIC / "index.html").read_bytes(), media_type="text/html; charset=utf-8")
 
     async def _asset(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -174,7 +169,7 @@ class Site:
         return Response(file.read_bytes(), media_type=f"{_MEDIA[file.suffix]}; charset=utf-8")
 
     async def _api(self, request: Request) -> Response:
-        person = self._links.holder(request.cookies.get(self._cookie, ""))
+        person = self._links.holder(request.headers.get("authorization", "").removeprefix("Bearer "))
         if person is None:
             raise _Refusal(401, "open the link that `baselinekit serve` has printed")
         self.last_asked = time.monotonic()
@@ -195,13 +190,10 @@ class Site:
         except Exception as unexpected:
             return _problems(500, internal_error(unexpected).problems, self._mask)
         if isinstance(value, Download):
-            answer = Response(self._mask(value.text), media_type=f"{value.media}; charset=utf-8")
-            answer.headers["Content-Disposition"] = f'attachment; filename="{value.name}"'
-            return answer
+            text = self._mask(value.text).encode("utf-8", "backslashreplace")
+            headers = {"Content-Disposition": f'attachment; filename="{value.name}"'}
+            return Response(text, headers=headers, media_type=f"{value.media}; charset=utf-8")
         return Response(to_bytes(value), media_type="application/json")
-
-
-_UNKNOWN = "This page needs the link that `baselinekit serve` has printed.\n"
 
 
 async def _body_of(request: Request, most: int) -> dict[str, Json]:
@@ -323,4 +315,5 @@ def serve(
         )
     )
     server.announce = announce
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # a flood of connections is not one of messages
     server.run(sockets=[listening])

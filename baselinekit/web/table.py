@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from hashlib import blake2b
 
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.project import Project
@@ -30,7 +31,9 @@ class Desks:
         self.project, (self._operator, *raters) = project, people
         self.review = ReviewDesk(project, scope, context)
         self.rate = RateDesk(project, Queue(project, now), raters, overlap)
-        self.runs = RunsDesk(project.root, [name for name, _ in scope.results], project.cwd)
+        self.runs = RunsDesk(
+            project.root, [name for name, _ in scope.results], project.cwd, project.redactor.mask_said
+        )
 
     def counts(self) -> dict[str, int]:
         """How much there is in each part."""
@@ -44,6 +47,7 @@ class Desks:
         name = os.path.basename(os.path.realpath(self.project.root))
         return {
             "project": name,
+            "id": blake2b(os.path.realpath(self.project.root).encode(), digest_size=6).hexdigest(),
             "name": person.name,
             "is_operator": person.is_operator,
             "counts": self.counts() if person.is_operator else {"rate": self.rate.waiting(person.name)},
@@ -62,8 +66,12 @@ def table_of(desks: Desks) -> Table:
         ("POST", "review/diff"): Endpoint(lambda person, given: review.preview(given)),
         ("POST", "review/write"): Endpoint(lambda person, given: review.write(given)),
         ("GET", "rate"): by_name(lambda name, given: rate.queue(name)),
-        ("GET", "rate/item"): by_name(rate.item),
-        ("POST", "rate/rating"): by_name(rate.rate),
+        ("GET", "rate/item"): Endpoint(
+            lambda person, given: rate.item(person.name, given, person.is_operator), for_raters=True
+        ),
+        ("POST", "rate/rating"): Endpoint(
+            lambda person, given: rate.rate(person.name, given, person.is_operator), for_raters=True
+        ),
         ("POST", "rate/skip"): by_name(rate.skip),
         ("POST", "rate/undo"): by_name(rate.undo),
         ("GET", "rate/agreement"): Endpoint(

@@ -72,7 +72,7 @@ def decide_all(page: Any) -> None:
     assert "0 of 60 decided" in page.inner_text(".bar")
     page.keyboard.press("Shift+A")
     page.wait_for_selector("dialog[open]")
-    assert "of low or medium risk will be accepted" in page.inner_text("dialog")
+    assert "48 changes of low or medium risk" in page.inner_text("dialog")
     page.keyboard.press("Enter")
     page.wait_for_selector("text=48 of 60 decided")
     page.keyboard.press("u")
@@ -208,7 +208,8 @@ def test_run_of_5000_cases_is_read_without_a_stutter(tmp_path: Path, open_page: 
     with console(tmp_path / "run") as project:
         (project.folder / "run.json").write_text(many_cases(5_000))
         with serving(project, "run.json") as served:
-            page = open_page(f"{served.url}#runs")
+            page = open_page(served.url)
+            page.click("nav a[href='#runs']")
             page.wait_for_selector("tbody a")
             page.evaluate("window.began = performance.now(); document.querySelector('tbody a').click()")
             page.wait_for_selector(".grid-row")
@@ -250,7 +251,7 @@ def view(page: Any, name: str) -> None:
         page.wait_for_selector(".card-body")
         page.keyboard.press("w" if page.query_selector(".decided") else "?")
     elif name in ("agreement", "files"):
-        page.click(f"button:has-text('{name.title()}')")
+        page.click(f"button:text-is('{name.title()}')")
     elif name in ("run", "case"):
         page.click("tbody a >> nth=0")
         page.wait_for_selector(".grid-row")
@@ -293,14 +294,17 @@ def test_rating_is_kept_in_the_browser_while_the_server_is_away(tmp_path: Path, 
     with full_project(tmp_path / "project") as project:
         with serving(project, "--as", "root") as served:
             port = str(served.port)
-            page = open_page(f"{served.url}#rate")
+            page = open_page(served.url)
+            page.click("nav a[href='#rate']")
             page.wait_for_selector(".answer")
         page.keyboard.press("4")
         page.keyboard.press("5")
         page.keyboard.press("Enter")
         page.wait_for_selector("text=1 rating kept in this browser")
         with serving(project, "--as", "root", "--port", port) as served:
-            page.goto(f"{served.url}#rate")
+            page.goto(served.url)  # the newer link in the same tab
+            page.wait_for_selector("nav a:has-text('Review (2)')")
+            page.click("nav a[href='#rate']")
             page.wait_for_selector("text=1 of 1 rated")
             page.wait_for_selector("text=kept in this browser", state="detached")
         (item,) = json.loads(project.run("baselinekit grade --json").stdout)["items"]

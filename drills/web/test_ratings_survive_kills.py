@@ -114,9 +114,8 @@ def test_slow_clients_are_left_and_others_are_answered(project: Console) -> None
         head = (
             f"POST /api/rate/rating HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nOrigin: {served.origin}\r\n"
         )
-        head += (
-            f"Cookie: {served.cookie()}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{{"
-        )
+        head += f"Authorization: Bearer {served.tokens['']}\r\n"
+        head += "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
         slow[0].sendall(head.encode())
         began = time.monotonic()
         assert served.get("/api/rate").status == 200

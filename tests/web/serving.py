@@ -68,7 +68,7 @@ class Served:
 
     def __post_init__(self) -> None:
         links = {"": self.url, **self.raters}
-        self.tokens = {name: urlsplit(url).query.removeprefix("token=") for name, url in links.items()}
+        self.tokens = {name: urlsplit(url).fragment.removeprefix("token=") for name, url in links.items()}
 
     @property
     def port(self) -> int:
@@ -78,8 +78,8 @@ class Served:
     def origin(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def cookie(self, name: str = "") -> str:
-        return f"baselinekit-{self.port}={self.tokens[name]}"
+    def key(self, name: str = "") -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.tokens[name]}"}
 
     def ask(
         self, method: str, path: str, headers: dict[str, str] | None = None, body: bytes | str | None = None
@@ -96,10 +96,10 @@ class Served:
             connection.close()
 
     def get(self, path: str, name: str = "") -> Answer:
-        return self.ask("GET", path, {"Cookie": self.cookie(name)})
+        return self.ask("GET", path, self.key(name))
 
     def post(self, path: str, body: Any, name: str = "") -> Answer:
-        headers = {"Cookie": self.cookie(name), "Content-Type": "application/json", "Origin": self.origin}
+        headers = {**self.key(name), "Content-Type": "application/json", "Origin": self.origin}
         return self.ask("POST", path, headers, json.dumps(body))
 
     def raw(self, data: bytes) -> bytes:

@@ -67,9 +67,11 @@ def test_queue_order_is_random_for_each_rater_and_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("raters", "overlap"), [(3, 1), (3, 2), (5, 2), (2, 2)])
 def test_overlap_gives_each_item_to_as_many_raters(tmp_path: Path, raters: int, overlap: int) -> None:
     names = tuple(f"rater {n}" for n in range(raters))
-    office = Office(tmp_path, *map(item, range(60)), raters=names, overlap=overlap)
+    items = [*map(item, range(60)), item(99, gold=Gold([1, 1]))]
+    office = Office(tmp_path, *items, raters=(*names, "carol"), overlap=overlap)
     seen = [case for name in names for case in office.states(name)]
     assert {seen.count(f"case-{n}") for n in range(60)} == {overlap}
+    assert (seen.count("case-99"), office.states("carol")) == (raters, {}), "carol adjudicates"
     share = 60 * overlap / raters
     assert all(share / 2 < len(office.states(name)) < share * 2 for name in names)
 
@@ -107,11 +109,32 @@ def test_skip_needs_a_reason_and_undo_takes_back_what_was_done(tmp_path: Path) -
     office.desk.skip("ada", {"key": key, "reason": "no context"})
     assert [*office.states("ada").items()][-1] == ("case-1", "skipped")
     assert office.states("ben")["case-1"] == "open"
-    office.desk.undo("ada", {"key": key})
+    office.desk.undo("ada", {"key": key, "skip": True})
     assert office.states("ada")["case-1"] == "open"
     office.rate("ada", 1, [1, 1])
+    office.desk.undo("ada", {"key": key, "skip": True})
+    assert office.states("ada")["case-1"] == "rated"
     office.desk.undo("ada", {"key": key})
     assert office.states("ada")["case-1"] == "open"
+
+
+def test_rating_after_a_look_at_the_right_one_does_not_count_for_the_rater(tmp_path: Path) -> None:
+    office = Office(tmp_path, item(1, gold=Gold([5, 5], practice=True)), item(2, gold=Gold([5, 5])))
+    for number in (1, 2):
+        office.rate("ada", number, [1, 1])
+    office.desk.undo("ada", {"key": f"{1:016x}"})
+    office.rate("ada", 1, [5, 5])
+    office.rate("ada", 2, [5, 5], again=True)
+    (row,) = office.desk.agreement("ada", True)["raters"]
+    assert (row["right"], row["gold"]) == (0, 0)
+
+
+def test_secret_that_was_declared_later_is_hidden_in_what_is_rated(tmp_path: Path) -> None:
+    office = Office(tmp_path, item(1))
+    project = open_project(Operator(cwd=str(tmp_path), secrets={"WORD": "Hello *you*"}))
+    desk = RateDesk(project, Queue(project, lambda: 0.0), ("ada",), None)
+    assert office.desk.item("ada", {"key": f"{1:016x}"})["outputs"][0]["raw"] == "# Hello *you*"
+    assert "Hello" not in json.dumps(desk.item("ada", {"key": f"{1:016x}"}))
 
 
 def test_gold_item_for_practice_comes_first_and_shows_the_right_rating(tmp_path: Path) -> None:
@@ -122,13 +145,15 @@ def test_gold_item_for_practice_comes_first_and_shows_the_right_rating(tmp_path:
     assert "gold" not in office.desk.item("ada", {"key": practice.key})
     assert office.rate("ada", 3, [5, 4])["gold"] == {"right": False, "words": "5, 5", "why": "it says *you*"}
     assert "gold" not in office.rate("ada", 4, [1, 1])
+    grades = {one.item.case: (one.grade.outcome, one.grade.verdict) for one in office.queue.standings()}
+    assert (grades["case-3"], grades["case-4"]) == (("passed", "gold"), ("failed", "gold"))
     (row,) = [one for one in office.desk.agreement("ada", True)["raters"] if one["rater"] == "ada"]
     assert (row["right"], row["gold"]) == (1, 2)
 
 
 def test_adjudicator_is_asked_about_disputes_and_ends_them(tmp_path: Path) -> None:
     office = Office(tmp_path, item(1, "binary"))
-    assert office.states("carol") == {"case-1": "closed"}
+    assert office.states("carol") == {}
     office.rate("ada", 1, True)
     office.rate("ben", 1, False)
     (row,) = office.desk.queue("carol")["items"]
@@ -194,7 +219,7 @@ def test_table_of_ratings_reads_back(
     imported = import_ratings(office.queue, text, "x.csv")
     assert imported.ratings == len(rows)
     (status,) = office.queue.standings()
-    assert [(one.value, one.note) for one in status.item.ratings] == [(value, note) for value, note in rows]
+    assert status.item.ratings == ratings
 
 
 @pytest.mark.parametrize(
@@ -203,6 +228,11 @@ def test_table_of_ratings_reads_back(
         ("0000000000000009,case-9,likert,ada,5,,,", "BK509 x.csv:2: '0000000000000009' is not in the queue"),
         ("0000000000000001,case-1,likert,ada,9,,,", "BK741 x.csv:2: 9 is not a rating here"),
         ('0000000000000001,case-1,likert,,"[1,2]",,,', "BK741 x.csv:2: '' is not the name of a rater"),
+        ('0000000000000001,case-1,likert,ada,"[1,2]",,,-1', "BK105 x.csv:2: seconds"),
+        ('0000000000000001,case-1,likert,ada,"[1,2]",,,1e308', "BK105 x.csv:2: seconds"),
+        ('0000000000000001,case-1,likert,ada,"[1,2]",,,soon', "BK105 x.csv:2: seconds"),
+        ('0000000000000001,case-1,likert,ada,"[1,2]",,yesterday,', "BK105 x.csv:2: at: expected a time"),
+        ('0000000000000001,case-1,likert,ada,"[1,2]",,,,{', "BK741 x.csv:2: "),
     ],
 )
 def test_table_with_a_mistake_imports_nothing_and_names_the_line(tmp_path: Path, row: str, why: str) -> None:

@@ -115,6 +115,24 @@ def test_page_writes_what_refresh_writes_where_all_is_accepted(tmp_path: Path) -
     assert by_page.pending() == by_refresh.pending() == []
 
 
+def test_other_values_are_other_cards_and_a_rule_names_what_it_covers(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    for n, (old, new) in enumerate([(42, 43), (42, 43), (10, 99999)]):
+        desk.put(f"b{n}", f"body: {{price: {old}, name: a, rows: [x, y]}}\n")
+        desk.says(f"b{n}", {"price": new, "name": "b", "rows": ["y", "x"]})
+    desk.compare()
+    page = page_of(desk)
+    cards = page.document(page.propose())["cards"]
+    prices = [card for card in cards if card["path"] == "body.price"]
+    assert [len(card["members"]) for card in prices] == [2, 1]
+    (name,) = (card for card in cards if card["path"] == "body.name")
+    assert (len(name["members"]), name["rules"]) == (3, [["body.name", "here only", []]])
+    ignored = page.preview({"decisions": entries(name, decision="ignore", value="body.*")})
+    assert {*ignored["covered"]} > {one["seen"] for card in prices for one in card["members"]}
+    (order,) = (card for card in cards if card["kind"] == "order")
+    assert ["".join(text for _, text in side["parts"]) for side in order["sides"]] == ['"x"\n"y"', '"y"\n"x"']
+
+
 def test_page_previews_the_file_and_writes_nothing(desk: Desk) -> None:
     page, before = page_of(desk), files_of(desk)
     shown = page.preview({"decisions": entries(cards_of(page)["body.name"], decision="accept")})

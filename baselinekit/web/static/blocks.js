@@ -19,13 +19,11 @@ export function table(heads, rows, isFigures = true) {
     h("table", {className: isFigures ? "figures" : ""},
       heads.some(Boolean) ?
         h("thead", {},
-          h("tr", {},
-            heads.map((head) => h("th", {scope: "col"}, head || h("span", {className: "hidden"}, "name"))))) :
+          h("tr", {}, heads.map((head) => h("th", {scope: "col"}, head || h("span", {className: "hidden"}, "name"))))) :
         null,
       h("tbody", {},
-        rows.map(
-          (row) => h("tr", {},
-            row.map((value, n) => (n ? h("td", {}, cell(value)) : h("th", {scope: "row"}, cell(value)))))))));
+        rows.map((row) => h("tr", {},
+                   row.map((value, n) => (n ? h("td", {}, cell(value)) : h("th", {scope: "row"}, cell(value)))))))));
 }
 
 export function blocks(list) {
@@ -36,13 +34,11 @@ export function blocks(list) {
         block.code ? [" ", h("code", {}, block.code)] : null);
     if (block.kind === "Table") return table(block.heads, block.rows, block.figures);
     if (block.kind === "Folded")
-      return h(
-        "details", {}, h("summary", {}, block.title), h("pre", {className: "lines"}, block.lines.join("\n")));
+      return h("details", {}, h("summary", {}, block.title), h("pre", {className: "lines"}, block.lines.join("\n")));
     return block.diffs.map(
       (diff) => h("section", {className: "diff"},
         h("h3", {}, h("code", {}, diff.path), " ", h("small", {}, diff.remark, " ", diff.place)),
-        h("div",
-          {className: "lines", tabIndex: 0, role: "region", "aria-label": `Difference at ${diff.path}`},
+        h("div", {className: "lines", tabIndex: 0, role: "region", "aria-label": `Difference at ${diff.path}`},
           diff.lines.map((line) => h("div", {className: line.tone}, line.text)))));
   });
 }

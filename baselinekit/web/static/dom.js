@@ -12,8 +12,7 @@ export function h(tag, properties, ...children) {
 }
 
 export function put(element, ...children) {
-  const flat =
-    children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== "");
+  const flat = children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== "");
   element.append(...flat);
   return element;
 }
@@ -27,9 +26,7 @@ export function button(text, onclick, properties) {
   return h("button", {type: "button", onclick, ...properties}, text);
 }
 
-export function count(number, noun) {
-  return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
-}
+export function count(number, noun) { return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`; }
 
 export function announce(text) { document.getElementById("announce").textContent = text; }
 
@@ -84,8 +81,7 @@ export function confirmInWords(question, word) {
 }
 
 export function show(title, text) {
-  return dialog(
-    title, (close) => [h("p", {className: "lines"}, text), buttons(button("Close", () => close(null)))]);
+  return dialog(title, (close) => [h("p", {className: "lines"}, text), buttons(button("Close", () => close(null)))]);
 }
 
 export function download(name, text, type) {
@@ -124,24 +120,27 @@ export function recall(key, otherwise) {
   } catch { return otherwise; }
 }
 
-// Keys of the page: not while a text is typed, a dialog is open, or a modifier is held.
-export function onKeys(keys) {
-  const listener = (event) => {
-    const target = event.target;
-    const types = target.matches("input:not([type=checkbox]):not([type=radio]), textarea, select");
-    if (types || event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]"))
-      return;
+// Keys of a part of the page: not while another part is open, a text is typed, a dialog is open, or a modifier is held.
+export function onKeys(root, keys) {
+  document.addEventListener("keydown", (event) => {
+    const types = event.target.matches("input:not([type=checkbox]):not([type=radio]), textarea, select");
+    const isOther = root.hidden || event.ctrlKey || event.altKey || event.metaKey;
+    if (types || isOther || document.querySelector("dialog[open]")) return;
     const work = keys[event.key];
     if (work && work(event) !== false) event.preventDefault();
-  };
-  document.addEventListener("keydown", listener);
-  return () => document.removeEventListener("keydown", listener);
+  });
 }
+
+// The link to the content moves the focus, and leaves the address alone.
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  document.getElementById("main").focus();
+});
 
 // A text in parts, marked where the other side differs.
 export function markedText(parts, tag) {
-  return h("pre", {className: "value", tabIndex: 0},
-    parts.map(([isChanged, text]) => (isChanged ? h(tag, {}, text) : text)));
+  return h(
+    "pre", {className: "value", tabIndex: 0}, parts.map(([isChanged, text]) => (isChanged ? h(tag, {}, text) : text)));
 }
 
 export function diffLines(lines) {

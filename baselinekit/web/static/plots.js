@@ -19,9 +19,8 @@ export function short(number) {
 }
 
 function figure(title, summary, ...shapes) {
-  const picture =
-    svg("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${title}: ${summary}`},
-      svg("line", {class: "axis", x1: LEFT, y1: HEIGHT - BOTTOM, x2: WIDTH, y2: HEIGHT - BOTTOM}), ...shapes);
+  const picture = svg("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${title}: ${summary}`},
+    svg("line", {class: "axis", x1: LEFT, y1: HEIGHT - BOTTOM, x2: WIDTH, y2: HEIGHT - BOTTOM}), ...shapes);
   return h("figure", {}, h("figcaption", {}, title), picture, h("small", {}, summary));
 }
 
@@ -63,13 +62,12 @@ export function trend(title, values) {
   if (known.length < 2) return null;
   const low = Math.min(...known, 0), high = Math.max(...known, 1),
         step = (WIDTH - LEFT - 6) / Math.max(1, values.length - 1);
-  const points =
-    values
-      .map((value, n) => (value === null ?
-               null :
-               `${(LEFT + n * step).toFixed(1)},${
-                 (HEIGHT - BOTTOM - ((value - low) / (high - low)) * (HEIGHT - BOTTOM - 8)).toFixed(1)}`))
-      .filter(Boolean);
+  const points = values
+                   .map((value, n) => (value === null ?
+                            null :
+                            `${(LEFT + n * step).toFixed(1)},${
+                              (HEIGHT - BOTTOM - ((value - low) / (high - low)) * (HEIGHT - BOTTOM - 8)).toFixed(1)}`))
+                   .filter(Boolean);
   return figure(title,
     `${known[0].toFixed(3)} at first, ${known[known.length - 1].toFixed(3)} now, over ${known.length} runs`,
     svg("polyline", {class: "line", points: points.join(" ")}), text(high.toFixed(2), LEFT - 4, 12, "end"),

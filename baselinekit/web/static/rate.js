@@ -1,18 +1,19 @@
 // One output at a time: what it answers, how to rate it, and the rating. A rating that cannot be sent is kept
 // in this browser until the server answers again.
 import {percent, table} from "./blocks.js";
-import {announce, button, buttons, count, dialog, fill, h, onKeys, put, recall, remember, show} from "./dom.js";
+import {announce, button, buttons, count, dialog, download, fill, h, onKeys, recall, remember, show} from "./dom.js";
 
 const KEYS = [
   ["1 – 9", "answer the question"], ["Enter", "save and go on"], ["s", "skip, with a reason"],
-  ["u", "undo the last rating"], ["m", "mark the selected words"], ["n", "write a note"],
-  ["← →", "other items"], ["?", "this list"]
+  ["u", "undo the last rating"], ["m", "mark the selected words"], ["n", "write a note"], ["← →", "other items"],
+  ["?", "this list"]
 ];
 
 export function ratePage(root, api, about) {
-  const outboxKey = `baselinekit-outbox-${about.name}`;
-  const draftKey = (key) => `baselinekit-draft-${about.name}-${key}`;
-  const state = {items: [], at: -1, item: null, answer: null, done: [], began: 0, timer: 0, view: "rate"};
+  const outboxKey = `baselinekit-outbox-${about.id}-${about.name}`;
+  const draftKey = (key) => `baselinekit-draft-${about.id}-${about.name}-${key}`;
+  const state =
+    {items: [], at: -1, item: null, answer: null, done: [], began: 0, timer: 0, view: "rate", isBusy: false};
   const status = h("div", {className: "tools"}), body = h("div", {});
 
   const current = () => state.items[state.at];
@@ -22,7 +23,7 @@ export function ratePage(root, api, about) {
   async function load() {
     const queue = await api.get("rate");
     state.items = queue.items;
-    const waiting = new Set(recall(outboxKey, []).map((one) => one.key));
+    const waiting = new Set(recall(outboxKey, []).filter((one) => !one.refused).map((one) => one.key));
     for (const item of state.items)
       if (waiting.has(item.key)) item.state = "rated";
     const next = state.items.findIndex((item) => item.dispute || item.state === "open");
@@ -30,21 +31,27 @@ export function ratePage(root, api, about) {
   }
 
   function drawStatus(why = "") {
-    const rated = state.items.filter((item) => item.state === "rated").length,
-          unsent = recall(outboxKey, []).length;
+    const rated = state.items.filter((item) => item.state === "rated").length, outbox = recall(outboxKey, []);
+    const unsent = outbox.filter((one) => !one.refused).length;
+    const refused = outbox.filter((one) => one.refused)
+                      .map((one) => h("p", {className: "warning", role: "alert"},
+                             `A rating was refused: ${one.refused} `, button("Discard it", () => {
+                               drop(one);
+                               load();
+                             })));
     const tab = (name, text) => button(text, () => {
       state.view = name;
+      state.agreement = "";
       drawStatus();
       drawBody();
     }, {"aria-pressed": String(state.view === name)});
-    fill(status,
-      h("progress", {max: Math.max(state.items.length, 1), value: rated, "aria-label": "Progress"}),
+    fill(status, h("progress", {max: Math.max(state.items.length, 1), value: rated, "aria-label": "Progress"}),
       h("span", {}, `${rated} of ${state.items.length} rated, ${left()} wait for ${about.name}`),
       unsent ? h("span", {className: "warning", role: "alert"},
                  `${count(unsent, "rating")} kept in this browser, not sent yet. ${why}`) :
                null,
       tab("rate", "Rate"), tab("agreement", "Agreement"), about.is_operator ? tab("files", "Files") : null,
-      button("Keys", help, {className: "quiet"}));
+      button("Keys", help, {className: "quiet"}), refused);
   }
 
   function drawBody() {
@@ -73,8 +80,7 @@ export function ratePage(root, api, about) {
   // A rating as the page holds it: a value for each question, or the order of a ranking.
   function valuesOf(value) {
     const {scale, questions} = state.item;
-    if (value === undefined || value === null)
-      return scale.type === "ranking" ? [] : questions.map(() => null);
+    if (value === undefined || value === null) return scale.type === "ranking" ? [] : questions.map(() => null);
     if (scale.type === "binary")
       return [scale.options.findIndex((one) => JSON.stringify(one) === JSON.stringify(value)) + 1];
     return Array.isArray(value) ? value : [value];
@@ -91,11 +97,9 @@ export function ratePage(root, api, about) {
   function drawItem() {
     const item = state.item;
     if (!item) {
-      fill(body,
-        h("h2", {}, state.items.length ? "Everything is rated. Thank you." : "Nothing waits for a rating."),
-        state.items.length ?
-          null :
-          h("p", {className: "dim"}, "A run puts outputs here when a case has a human grader."));
+      fill(body, h("h2", {}, state.items.length ? "Everything is rated. Thank you." : "Nothing waits for a rating."),
+        state.items.length ? null :
+                             h("p", {className: "dim"}, "A run puts outputs here when a case has a human grader."));
       return;
     }
     const limit = item.minutes ? ` · ${item.minutes} min at most` : "";
@@ -105,12 +109,9 @@ export function ratePage(root, api, about) {
           h("small", {}, ` ${item.practice ? "practice · " : ""}${item.grader}${limit}`)),
         item.rubric ? rendered(item.rubric) : null),
       h("div", {className: "rate"}, item.input ? part("input", "Input", item.input) : null,
-        item.outputs.map(
-          (output, n) => part(output.name, item.outputs.length > 1 ? `${letter(n)}` : "Output", output)),
+        item.outputs.map((output, n) => part(output.name, item.outputs.length > 1 ? `${letter(n)}` : "Output", output)),
         item.expected ? part("expected", "Reference", item.expected) : null),
-      item.about.length ?
-        h("dl", {}, item.about.map(([name, text]) => [h("dt", {}, name), h("dd", {}, text)])) :
-        null,
+      item.about.length ? h("dl", {}, item.about.map(([name, text]) => [h("dt", {}, name), h("dd", {}, text)])) : null,
       marks(),
       h("form", {
         className: "answer",
@@ -201,20 +202,13 @@ export function ratePage(root, api, about) {
             problem = h("p", {className: "warning", role: "alert"});
       const go = () => {
         if (found) return close({...found, note: words.value});
-        const raw = raws.find(([name]) => name === where.value)[1].raw,
-              at = text.value ? raw.indexOf(text.value) : -1;
+        const raw = raws.find(([name]) => name === where.value)[1].raw, at = text.value ? raw.indexOf(text.value) : -1;
         if (at < 0) {
           problem.textContent = "These words are not in the text.";
           return;
         }
         const start = [...raw.slice(0, at)].length;
-        close({
-          part: where.value,
-          start,
-          end: start + [...text.value].length,
-          text: text.value,
-          note: words.value
-        });
+        close({part: where.value, start, end: start + [...text.value].length, text: text.value, note: words.value});
       };
       return [
         h("label", {htmlFor: "mark-text"}, "The words"), text,
@@ -261,7 +255,11 @@ export function ratePage(root, api, about) {
         max: scale.range[1],
         value: values[n] === null ? "" : values[n],
         "aria-label": name,
-        onchange: (event) => set(event.target.value === "" ? null : Number(event.target.value))
+        oninput: (event) => {
+          values[n] = event.target.value === "" ? null : Number(event.target.value);
+          keep();
+          body.querySelector(".answer button.main").disabled = valueOf(values) === null;
+        }
       }) :
       h("div", {className: "choices", role: "group", "aria-label": name},
         choices.map(([key, words]) => button([key, words && h("small", {}, words)].filter(Boolean),
@@ -295,14 +293,12 @@ export function ratePage(root, api, about) {
 
   function ranking() {
     const ranked = state.answer.values.flat();
-    const text =
-      state.answer.values.map((place) => (Array.isArray(place) ? place.join(" = ") : place)).join(" > ");
+    const text = state.answer.values.map((place) => (Array.isArray(place) ? place.join(" = ") : place)).join(" > ");
     return h("div", {className: "question"}, h("h3", {}, "The best first"),
       h("p", {role: "status"}, text || "Choose the best one, then the next one."),
       h("div", {className: "choices"},
-        state.item.outputs.map(
-          (_, n) => button(`${n + 1}`, () => rank(n + 1),
-            {disabled: ranked.includes(n + 1), "aria-label": `Output ${n + 1} is next`})),
+        state.item.outputs.map((_, n) => button(`${n + 1}`, () => rank(n + 1),
+                                 {disabled: ranked.includes(n + 1), "aria-label": `Output ${n + 1} is next`})),
         button("Start again", () => {
           state.answer.values = [];
           keep();
@@ -335,37 +331,34 @@ export function ratePage(root, api, about) {
     const isReady = valueOf(state.answer.values) !== null;
     return buttons(h("button", {className: "main", disabled: !isReady, "aria-keyshortcuts": "Enter"},
                      state.item.own ? "Change the rating" : "Save"),
-      button("Skip …", skip, {"aria-keyshortcuts": "s"}),
-      button("Mark words …", addMark, {"aria-keyshortcuts": "m"}),
+      button("Skip …", skip, {"aria-keyshortcuts": "s"}), button("Mark words …", addMark, {"aria-keyshortcuts": "m"}),
       button("Undo", undo, {disabled: !state.done.length, "aria-keyshortcuts": "u"}),
-      about.is_operator && state.item.own ? button("Use as a gold item …", makeGold, {className: "quiet"}) :
-                                            null);
+      about.is_operator && state.item.own ?
+        button(state.item.is_gold ? "Gold: make it an ordinary item" : "Use as a gold item …", makeGold,
+          {className: "quiet"}) :
+        null);
   }
 
   function drawAnswer(n) {
     const form = body.querySelector("form.answer"),
-          label = document.activeElement && form.contains(document.activeElement) ?
-      document.activeElement.textContent :
-      null;
+          label =
+            document.activeElement && form.contains(document.activeElement) ? document.activeElement.textContent : null;
     fill(form, questions(), note(), actions());
     const groups = form.querySelectorAll(".question");
-    const same = label === null ?
-      null :
-      [...groups[n].querySelectorAll("button")].find((one) => one.textContent === label);
+    const same =
+      label === null ? null : [...groups[n].querySelectorAll("button")].find((one) => one.textContent === label);
     if (same && !same.disabled) same.focus();
   }
 
   function others() {
     const item = state.item;
     if (!item.own && !item.others.length) return null;
-    const gold = item.gold ?
-      h("p", {className: item.gold.right ? "state" : "warning"},
-        `${item.gold.right ? "Right" : "Not quite"}: ${item.gold.words}. ${item.gold.why}`) :
-      null;
+    const gold = item.gold ? h("p", {className: item.gold.right ? "state" : "warning"},
+                               `${item.gold.right ? "Right" : "Not quite"}: ${item.gold.words}. ${item.gold.why}`) :
+                             null;
     return [
       gold, h("h3", {}, "Rated so far", h("small", {}, ` ${item.verdict || ""}`)),
-      h("ul", {},
-        item.others.map((one) => h("li", {}, `${one.rater || "somebody"}: ${one.words} ${one.note}`)),
+      h("ul", {}, item.others.map((one) => h("li", {}, `${one.rater || "somebody"}: ${one.words} ${one.note}`)),
         item.others.length ? null : h("li", {className: "dim"}, "only by you"))
     ];
   }
@@ -375,70 +368,63 @@ export function ratePage(root, api, about) {
   // Saving: into the box of this browser first, from there to the server, until it is acknowledged.
 
   async function save() {
-    const item = state.item, value = item && valueOf(state.answer.values);
-    if (value === null || !item) return;
+    const item = state.item, value = item && valueOf(state.answer.values), at = state.at, row = current();
+    if (value === null || !item || state.isBusy) return;
     const seconds = Math.round(performance.now() - state.began) / 1000;
     const notes = Object.fromEntries(Object.entries(state.answer.notes).filter(([, text]) => text));
-    const payload = {
-      key: item.key,
-      value,
-      note: state.answer.note,
-      notes,
-      marks: state.answer.marks,
-      seconds,
-      again: Boolean(item.own)
-    };
+    const {note, marks} = state.answer;
+    const payload = {key: item.key, value, note, notes, marks, seconds, again: Boolean(item.own)};
     remember(outboxKey, [...recall(outboxKey, []).filter((one) => one.key !== item.key), payload]);
-    const answered = await send();
-    const row = current();
+    state.isBusy = true;
+    const answered = await send(payload).finally(() => { state.isBusy = false; });
     if (answered.refused) {
       await show("Not kept", answered.refused);
-      return go(state.at);
+      return go(at);
     }
+    state.done.push({at, row: {...row}, own: item.own, answer: state.answer});
     row.state = "rated";
     row.dispute = false;
-    state.done.push(state.at);
     remember(draftKey(item.key), null);
     announce("Kept.");
-    const gold = answered.items.get(item.key) && answered.items.get(item.key).gold;
+    const gold = answered.item && answered.item.gold;
     if (gold) await show(gold.right ? "Right" : "Not quite", `${gold.words}. ${gold.why}`);
     next();
   }
 
-  async function send() {
-    const items = new Map();
-    for (const payload of recall(outboxKey, [])) {
+  // Send what waits, the oldest first. `own`: the one that was just entered, whose refusal is shown at once.
+  async function send(own = null) {
+    const answered = {};
+    for (const payload of recall(outboxKey, []).filter((one) => !one.refused)) {
       try {
-        items.set(payload.key, await api.post("rate/rating", payload));
+        const item = await api.post("rate/rating", payload);
+        if (own && payload.key === own.key) answered.item = item;
+        drop(payload);
       } catch (error) {
         if (error.status !== 422) {
           later();
-          drawStatus(error.status === 401 ? error.message : "");
-          return {items};
+          drawStatus([401, 403].includes(error.status) ? error.message : "");
+          return answered;
         }
         drop(payload);
-        return {items, refused: error.message};
+        if (own && payload.key === own.key) answered.refused = error.message;
+        else remember(outboxKey, [...recall(outboxKey, []), {...payload, refused: error.message}]);
       }
-      drop(payload);
     }
     drawStatus();
-    return {items};
+    api.changed();
+    return answered;
   }
 
-  function drop(payload) {
-    remember(outboxKey, recall(outboxKey, []).filter((one) => one.key !== payload.key));
-  }
+  function drop(payload) { remember(outboxKey, recall(outboxKey, []).filter((one) => one.key !== payload.key)); }
 
   function later() {
     clearTimeout(state.timer);
-    state.timer = setTimeout(send, 3000);
+    state.timer = setTimeout(() => send(), 3000);
   }
 
   function next() {
-    const order = [...state.items.keys()],
-          after = [...order.slice(state.at + 1), ...order.slice(0, state.at)];
-    const of = (...states) =>
-      after.find((n) => states.includes(state.items[n].state) || state.items[n].dispute);
+    const order = [...state.items.keys()], after = [...order.slice(state.at + 1), ...order.slice(0, state.at)];
+    const of = (...states) => after.find((n) => states.includes(state.items[n].state) || state.items[n].dispute);
     const found = of("open");
     const last = found === undefined ? of("skipped") : found;
     return go(last === undefined ? -1 : last);
@@ -448,49 +434,52 @@ export function ratePage(root, api, about) {
     const reason = await dialog("Why can it not be rated?", (close) => {
       const text = h("input", {type: "text", id: "reason", "aria-label": "Reason"});
       const go_ = () => text.value.trim() && close(text.value.trim());
-      return [
-        text, buttons(button("Skip it", go_, {className: "main"}), button("Cancel", () => close(null)))
-      ];
+      return [text, buttons(button("Skip it", go_, {className: "main"}), button("Cancel", () => close(null)))];
     });
     if (!reason) return;
+    const at = state.at, row = current();
     try {
-      await api.post("rate/skip", {key: current().key, reason});
+      await api.post("rate/skip", {key: row.key, reason});
     } catch (error) { return show("Not skipped", error.message); }
-    current().state = "skipped";
-    state.done.push(state.at);
+    state.done.push({at, row: {...row}, isSkip: true, answer: state.answer});
+    if (row.state !== "rated") row.state = "skipped";
     next();
   }
 
   async function undo() {
-    if (!state.done.length) return;
-    const number = state.done.pop(), item = state.items[number];
+    if (!state.done.length || state.isBusy) return;
+    const step = state.done.pop(), {key} = step.row;
     try {
-      await api.post("rate/undo", {key: item.key});
+      drop({key});  // what was not sent yet is not sent any more
+      if (step.own) await api.post("rate/rating", {key, ...step.own, again: true});
+      else await api.post("rate/undo", {key, skip: Boolean(step.isSkip)});
     } catch (error) {
-      state.done.push(number);
+      state.done.push(step);
       return show("Not undone", error.message);
     }
-    item.state = "open";
+    state.items[step.at] = step.row;
+    remember(draftKey(key), step.answer);
     announce("Undone.");
-    go(number);
+    go(step.at);
   }
 
   async function makeGold() {
-    const given = await dialog("A gold item", (close) => {
+    const isGold = state.item.is_gold;
+    const given = isGold ? {} : await dialog("A gold item", (close) => {
       const why = h("input", {type: "text", id: "why"}), practice = h("input", {type: "checkbox"});
       return [
         h("p", {}, "Your rating becomes the right one: it shows how well others rate."),
         h("label", {htmlFor: "why"}, "Why it is right"), why,
         h("label", {}, practice, " for practice: it comes first, and the right rating is shown afterwards"),
-        buttons(
-          button("Use it", () => close({why: why.value, practice: practice.checked}), {className: "main"}),
+        buttons(button("Use it", () => close({why: why.value, practice: practice.checked}), {className: "main"}),
           button("Cancel", () => close(null)))
       ];
     });
     if (!given) return;
     try {
-      await api.post("rate/gold", {key: current().key, value: state.item.own.value, ...given});
-      announce("It is a gold item now.");
+      await api.post("rate/gold", {key: current().key, value: isGold ? null : state.item.own.value, ...given});
+      announce(isGold ? "It is an ordinary item now." : "It is a gold item now.");
+      go(state.at);
     } catch (error) { await show("Not kept", error.message); }
   }
 
@@ -498,17 +487,23 @@ export function ratePage(root, api, about) {
 
   async function drawAgreement() {
     const found = await api.get("rate/agreement");
+    setTimeout(() => {
+      if (state.view === "agreement" && !root.hidden) drawAgreement().catch(failed);
+    }, 5000);
+    const text = JSON.stringify(found);
+    if (state.agreement === text && body.querySelector("ul, table")) return;
+    state.agreement = text;
     const raters = found.raters.map((one) => [one.rater, one.rated, one.skipped, percent(one.agreement),
-                                      one.gold ? `${one.right} of ${one.gold}` : "",
+                                      one.gold && about.is_operator ? `${one.right} of ${one.gold}` : "",
                                       one.seconds === null ? "" : `${one.seconds.toFixed(1)} s`]);
-    const criteria =
-      found.criteria.map((one) => [one.grader, one.criterion, one.items, percent(one.agreement),
-                           one.alpha === null ? "" : one.alpha.toFixed(3)]);
+    const criteria = found.criteria.map((one) => [one.grader, one.criterion, one.items, percent(one.agreement),
+                                          one.alpha === null ? "" : one.alpha.toFixed(3)]);
     fill(body,
       h("p", {className: "dim"},
-        `Of the ${
-          count(found.items,
-            "item")} that you have rated or may see. Agreement is 100 % where all raters give the same value; alpha (Krippendorff) is what remains beyond chance.`),
+        `Of ${count(found.items, "item")}${
+          about.is_operator ?
+            "" :
+            " that you have rated"}. Agreement is 100 % where all give the same value. Alpha (Krippendorff) is 1 where they agree, 0 where they agree as often as by chance.`),
       h("h2", {}, "By criterion"),
       criteria.length ? table(["grader", "criterion", "items", "agreement", "alpha"], criteria) :
                         h("p", {className: "dim"}, "No item has two ratings yet."),
@@ -517,19 +512,21 @@ export function ratePage(root, api, about) {
       h("h2", {}, "Where raters differ"),
       found.disagreements.length ?
         h("ul", {},
-          found.disagreements.map((one) => h("li", {},
-                                    button(one.case,
-                                      () => {
-                                        state.view = "rate";
-                                        const n = state.items.findIndex((item) => item.key === one.key);
-                                        if (n >= 0) go(n);
-                                      }),
-                                    ` ${one.grader} · ${percent(one.agreement)} · `,
-                                    one.ratings
-                                      .map((rating) => `${rating.rater || "somebody"}: ${rating.words}${
-                                             rating.note ? ` (${rating.note})` : ""}`)
-                                      .join("; "),
-                                    one.settled ? " · settled" : ""))) :
+          found.disagreements.map(
+            (one) => h("li", {},
+              button(one.case,
+                () => {
+                  state.view = "rate";
+                  const n = state.items.findIndex((item) => item.key === one.key);
+                  if (n >= 0) go(n);
+                }),
+              ` ${one.grader} · ${percent(one.agreement)} · `,
+              one.ratings
+                  .map((rating) =>
+                         `${rating.rater || "somebody"}: ${rating.words}${rating.note ? ` (${rating.note})` : ""}`)
+                  .join("; ") ||
+                "hidden until you have rated it",
+              one.settled ? " · settled" : ""))) :
         h("p", {className: "dim"}, "Nowhere so far."));
   }
 
@@ -539,19 +536,20 @@ export function ratePage(root, api, about) {
     file.addEventListener("change", async () => {
       if (!file.files.length) return;
       try {
-        const taken =
-          await api.post("rate/import", {name: file.files[0].name, text: await file.files[0].text()});
-        result.textContent = `${count(taken.ratings, "new rating")}, ${taken.known} known already, ${
-          count(taken.items, "new item")}.`;
+        const taken = await api.post("rate/import", {name: file.files[0].name, text: await file.files[0].text()});
+        result.textContent =
+          `${count(taken.ratings, "new rating")}, ${taken.known} known already, ${count(taken.items, "new item")}.`;
         await load();
       } catch (error) { result.textContent = error.message; }
     });
+    const saving = (name, text) => button(text, async () => {
+      try {
+        download(name, await api.get(`rate/${name}`), "text/plain");
+      } catch (error) { result.textContent = error.message; }
+    });
     fill(body, h("h2", {}, "Files"),
-      h("ul", {},
-        h("li", {}, h("a", {href: "/api/rate/ratings.csv", download: "ratings.csv"}, "All ratings as CSV")),
-        h("li", {},
-          h("a", {href: "/api/rate/labels.yaml", download: "labels.yaml"},
-            "What is settled, as labels for calibrate"))),
+      buttons(
+        saving("ratings.csv", "All ratings as CSV"), saving("labels.yaml", "What is settled, as labels for calibrate")),
       h("label", {htmlFor: "file"}, "Import ratings (CSV, YAML, JSON) "), file, result);
   }
 
@@ -570,6 +568,8 @@ export function ratePage(root, api, about) {
       keep();
       return drawAnswer(0);
     }
+    const wide = body.querySelector(".question input[type=number]");
+    if (wide) return wide.focus();  // the digit is typed into it
     if (!state.item.choices.some(([key]) => Number(key) === number)) return undefined;
     const open = values.indexOf(null), n = open < 0 ? values.length - 1 : open;
     values[n] = number;
@@ -594,7 +594,8 @@ export function ratePage(root, api, about) {
       } else tied = state.item.scale.tie;
     }),
     Enter: onlyRating((event) => {
-      if (event.target.closest("button, a, summary, input")) return false;
+      const isChosen = event.target.closest(".choices [aria-pressed=true]");
+      if (!isChosen && event.target.closest("button, a, summary, input")) return false;
       save();
       return true;
     }),
@@ -605,19 +606,14 @@ export function ratePage(root, api, about) {
     keys[String(n)] = onlyRating(() => {
       digit(n, tied);
       tied = false;
+      return !body.querySelector(".question input[type=number]:focus");
     });
-  const stop = onKeys(keys);
-  const online = () => { send(); };
-  window.addEventListener("online", online);
+  onKeys(root, keys);
+  window.addEventListener("online", () => { send(); });
   fill(root, h("h1", {}, "Rate"), status, body);
   load()
     .then(() => {
       if (recall(outboxKey, []).length) send();
     })
     .catch(failed);
-  return () => {
-    stop();
-    clearTimeout(state.timer);
-    window.removeEventListener("online", online);
-  };
 }

@@ -30,16 +30,8 @@ const KEYS = [
 ];
 
 export function reviewPage(root, desk) {
-  const state = {
-    cards: [],
-    decided: new Map(),
-    steps: [],
-    at: 0,
-    open: new Set(),
-    risk: new Set(RISKS),
-    left: false,
-    words: ""
-  };
+  const state =
+    {cards: [], decided: new Map(), steps: [], at: 0, open: new Set(), risk: new Set(RISKS), left: false, words: ""};
   const list = h("ol", {className: "cards"});
   const bar = h("div", {className: "bar"});
   const tools = h("div", {className: "tools", role: "search"});
@@ -57,7 +49,7 @@ export function reviewPage(root, desk) {
     state.cards = document_.cards;
     state.cards.forEach((card, number) => {
       card.number = number;
-      card.text = JSON.stringify([card.path, card.kind, card.members, card.target]).toLowerCase();
+      card.text = JSON.stringify([card.path, card.kind, card.members, card.target, card.sides]).toLowerCase();
     });
     const seen = new Set(state.cards.flatMap((card) => card.members.map((member) => member.seen)));
     state.decided = new Map([...kept].filter(([key]) => seen.has(key)));
@@ -81,17 +73,16 @@ export function reviewPage(root, desk) {
       document_.sources.map((one) => h("p", {}, "Answers of ", h("code", {}, one.file), ` of ${one.started}`,
                               one.commit && [", commit ", h("code", {}, one.commit.slice(0, 12))],
                               one.target && [", target ", h("code", {}, one.target)]));
-    const refused = document_.refused.map((one) => h("p", {className: "warning"},
-                                            `${one.id}: ${one.code} ${one.what}`, one.fix && `: ${one.fix}`));
+    const refused = document_.refused.map(
+      (one) => h("p", {className: "warning"}, `${one.id}: ${one.code} ${one.what}`, one.fix && `: ${one.fix}`));
     const more = document_.more ?
-      h("p", {className: "warning"},
-        `${count(document_.more, "more change")} not on this page: decide these first`) :
+      h("p", {className: "warning"}, `${count(document_.more, "more change")} not on this page: decide these first`) :
       null;
     fill(notes, sources, refused, more);
   }
 
   function drawTools() {
-    const counts = (risk) => state.cards.filter((card) => card.risk === risk).length;
+    const counts = (risk) => state.cards.flatMap((card) => card.members).filter((one) => one.risk === risk).length;
     const risks = RISKS.map((risk) => h("label", {className: `risk ${risk}`}, h("input", {
       type: "checkbox",
       checked: state.risk.has(risk),
@@ -130,9 +121,8 @@ export function reviewPage(root, desk) {
     const cards = shown();
     fill(list, cards.map(drawCard));
     if (!cards.length)
-      put(list,
-        h("li", {className: "empty"},
-          state.cards.length ? "Nothing fits the filters." : "Nothing is pending."));
+      put(
+        list, h("li", {className: "empty"}, state.cards.length ? "Nothing fits the filters." : "Nothing is pending."));
   }
 
   function drawCard(card) {
@@ -141,8 +131,8 @@ export function reviewPage(root, desk) {
     const where = ids.length > 1 ? `in ${ids.length} baselines` : ids[0];
     const places = card.members.length > ids.length ? `, ${card.members.length} places` : "";
     const stateText = left === card.members.length ? "" :
-      left ? `${card.members.length - left} of ${card.members.length} decided` :
-             verbOf(card);
+      left                                         ? `${card.members.length - left} of ${card.members.length} decided` :
+                                                     verbOf(card);
     const head = h("button", {
       type: "button",
       className: "card-head",
@@ -175,26 +165,30 @@ export function reviewPage(root, desk) {
     const figure = (title, side, tag) =>
       h("figure", {}, h("figcaption", {}, title, side && card.kind === "retyped" ? ` (${side.type})` : ""),
         side ? markedText(side.parts, tag) : h("p", {className: "dim"}, "not there"));
-    const file = h("figure", {}, h("figcaption", {}, "The file after accepting"),
-      h("div", {}, h("p", {className: "dim"}, "…")));
+    const file =
+      h("figure", {}, h("figcaption", {}, "The file after accepting"), h("div", {}, h("p", {className: "dim"}, "…")));
     drawDiff(card, file.lastChild);
-    const losses = lost(card).slice(0, 10).map(([text, path]) => h("p", {className: "warning"}, "loses ",
-                                                 h("code", {}, text), " at ", h("code", {}, path)));
+    const others = card.different > 1 ?
+      h("p", {className: "warning"},
+        `${card.different} different values: the first one is shown, all are listed below`) :
+      null;
+    const losses = lost(card).slice(0, 10).map(
+      ([text, path]) => h("p", {className: "warning"}, "loses ", h("code", {}, text), " at ", h("code", {}, path)));
     const blocked = card.members.find((member) => member.blocked);
-    return h("div", {className: "card-body"},
-      h("p", {className: "dim"}, h("code", {}, card.place), " · ", card.target),
-      h("div", {className: "sides"}, figure("Stored", before, "del"), figure("New", after, "ins"), file),
+    return h("div", {className: "card-body"}, h("p", {className: "dim"}, h("code", {}, card.place), " · ", card.target),
+      h("div", {className: "sides"}, figure("Stored", before, "del"), figure("New", after, "ins"), file), others,
       card.images.length ? pictures(card.images) : null, losses,
       blocked ? h("p", {className: "warning"}, "cannot be accepted: ", blocked.blocked) : null,
       card.notes.map((note) => h("p", {className: "warning"}, note)),
       card.members.map((member) => member.note)
         .filter((note, n, all) => note && all.indexOf(note) === n)
         .map((note) => h("p", {className: "dim"}, note)),
-      card.drift.length ? h("p", {className: "dim"}, "Changed since the capture: ",
-                            card.drift.map(([name, was, now]) => `${name} ${was} → ${now}`).join(", ")) :
-                          null,
-      buttons(button("Accept", () => accept(card),
-                {disabled: Boolean(blocked), className: "main", "aria-keyshortcuts": "a"}),
+      card.drift.length ?
+        h("p", {className: "dim"},
+          "Changed since the capture: ", card.drift.map(([name, was, now]) => `${name} ${was} → ${now}`).join(", ")) :
+        null,
+      buttons(
+        button("Accept", () => accept(card), {disabled: Boolean(blocked), className: "main", "aria-keyshortcuts": "a"}),
         button("Reject", () => decide(undecided(card), {decision: "reject"}), {"aria-keyshortcuts": "r"}),
         button("Placeholder …", () => placeholder(card), {"aria-keyshortcuts": "p"}),
         button("Ignore …", () => ignore(card), {"aria-keyshortcuts": "g"}),
@@ -216,12 +210,13 @@ export function reviewPage(root, desk) {
   }
 
   function members(card) {
-    return h("details", {className: "members"}, h("summary", {}, `${card.members.length} places, one by one`),
-      h("ul", {}, card.members.map((member) => {
+    const toggled = (event) => { card.isListed = event.target.open; };
+    const isListed = card.isListed === undefined ? card.different > 1 : card.isListed;
+    return h("details", {className: "members", open: isListed, ontoggle: toggled},
+      h("summary", {}, `${card.members.length} places, one by one`), h("ul", {}, card.members.map((member) => {
         const decision = state.decided.get(member.seen);
-        return h("li", {}, h("code", {}, member.id), " ", h("code", {}, member.path), " ",
-          h("del", {}, member.before), " ", h("ins", {}, member.after), " ",
-          decision ? h("span", {className: "state"}, DONE[decision.decision]) : [
+        return h("li", {}, h("code", {}, member.id), " ", h("code", {}, member.path), " ", h("del", {}, member.before),
+          " ", h("ins", {}, member.after), " ", decision ? h("span", {className: "state"}, DONE[decision.decision]) : [
             button("Accept", () => accept(card, [member]),
               {disabled: Boolean(member.blocked), "aria-label": `Accept ${member.id} ${member.path}`}),
             button("Reject", () => decide([member], {decision: "reject"}),
@@ -236,10 +231,9 @@ export function reviewPage(root, desk) {
       return h("p", {className: "dim"},
         images
           .map(
-            (one, n) =>
-              `${n ? "new" : "stored"}: ${one.size.toLocaleString("en")} bytes, ${one.sha256.slice(0, 12)}`)
+            (one, n) => `${n ? "new" : "stored"}: ${one.size.toLocaleString("en")} bytes, ${one.sha256.slice(0, 12)}`)
           .join(" · "),
-        ". The bytes of both are needed for a picture.");
+        ". A picture is shown where this machine has received both.");
     }
     const stack = h("div", {className: "stack"}, h("img", {src: before.data, alt: "stored picture"}),
       h("img", {src: after.data, alt: "new picture"}));
@@ -274,15 +268,12 @@ export function reviewPage(root, desk) {
   }
 
   function redraw(card) {
-    const old = card.element,
-          label = document.activeElement && old.contains(document.activeElement) ?
-      document.activeElement.textContent :
-      null;
+    const old = card.element, nameOf = (one) => one.getAttribute("aria-label") || one.textContent;
+    const name = document.activeElement && old.contains(document.activeElement) ? nameOf(document.activeElement) : null;
     if (!old.isConnected) return;
     old.replaceWith(drawCard(card));
-    if (label === null) return;
-    const same =
-      [...card.element.querySelectorAll("button")].find((one) => one.textContent === label && !one.disabled);
+    if (name === null) return;
+    const same = [...card.element.querySelectorAll("button")].find((one) => nameOf(one) === name && !one.disabled);
     (same || card.element.querySelector("button")).focus();
   }
 
@@ -290,12 +281,24 @@ export function reviewPage(root, desk) {
 
   function entry(member, decision) { return {id: member.id, seen: member.seen, ...decision}; }
 
-  function decide(chosen, decision) {
+  // `covered`: what a rule settles besides; it is decided by the rule, and is not sent.
+  function decide(chosen, decision, covered = []) {
     if (!chosen.length) return;
     state.steps.push(new Map(state.decided));
+    for (const member of covered) state.decided.set(member.seen, {...entry(member, decision), isCovered: true});
     for (const member of chosen) state.decided.set(member.seen, entry(member, decision));
-    after(chosen);
-    announce(`${count(chosen.length, "change")} ${DONE[decision.decision]}`);
+    after([...chosen, ...covered]);
+    announce(`${count(chosen.length + covered.length, "change")} ${DONE[decision.decision]}`);
+  }
+
+  // The decisions as they are sent: those that are alike as one.
+  function decisions() {
+    const alike = new Map();
+    for (const {id, seen, isCovered, ...decision} of state.decided.values()) {
+      const key = JSON.stringify(decision);
+      if (!isCovered) alike.set(key, [...(alike.get(key) || []), seen]);
+    }
+    return [...alike].map(([key, seen]) => ({id: "*", seen, ...JSON.parse(key)}));
   }
 
   function after(chosen) {
@@ -307,11 +310,11 @@ export function reviewPage(root, desk) {
     if (card && cards.includes(card) && !undecided(card).length) move(1, true);
   }
 
-  async function confirmed(chosen) {
+  async function confirmed(chosen, what = "") {
     const questions = [...new Set(chosen.map((member) => member.confirm).filter(Boolean))];
     if (!questions.length) return {};
-    const isSure = await confirmInWords(
-      `${chosen.length > 1 ? `${chosen.length} changes: ` : ""}${questions.join(" ")}`, "accept");
+    const many = chosen.length > 1 ? `${chosen.length} changes: ` : "";
+    const isSure = await confirmInWords(`${what}${many}${questions.join(" ")}`, "accept");
     return isSure ? {confirm: true} : null;
   }
 
@@ -329,16 +332,14 @@ export function reviewPage(root, desk) {
         h("input", {type: "text", id: "typed", value: offers.length ? offers[0][0] : "", spellcheck: false});
       const pick = offers.map(
         ([text, reason], number) => h("label", {className: "offer"},
-          h("input",
-            {type: "radio", name: "offer", checked: number === 0, onchange: () => { typed.value = text; }}),
+          h("input", {type: "radio", name: "offer", checked: number === 0, onchange: () => { typed.value = text; }}),
           " ", h("code", {}, text), " ", h("span", {className: "dim"}, reason)));
       const problem = h("p", {className: "warning", role: "alert"});
       const take = async () => {
         const value = typed.value;
         if (!value) return;
         try {
-          await check(value);
-          close(value);
+          close({value, covered: await check(value)});
         } catch (error) { problem.textContent = error.message; }
       };
       return [
@@ -352,15 +353,17 @@ export function reviewPage(root, desk) {
     const chosen = undecided(card);
     if (!chosen.length) return;
     const check = (value) =>
-      desk.check(chosen.map((member) => entry(member, {decision: verb, value, confirm: true})));
-    const value = await choose(title, offers, none, check);
-    if (!value) return;
-    const confirm = verb === "placeholder" ? await confirmed(chosen) : {};
-    if (confirm) decide(chosen, {decision: verb, value, ...confirm});
+      desk.check(chosen.map((member) => entry(member, {decision: verb, value, confirm: true})), offers);
+    const taken = await choose(title, offers, none, check);
+    if (!taken) return;
+    const seen = new Set(taken.covered), own = new Set(chosen);
+    const covered = state.cards.flatMap((card) => card.members).filter((one) => seen.has(one.seen) && !own.has(one));
+    const confirm = await confirmed(verb === "placeholder" ? chosen : covered, covered.length ? "also ignored: " : "");
+    if (confirm) decide(chosen, {decision: verb, value: taken.value, ...confirm}, covered);
   }
 
-  const placeholder = (card) => instead(card, "placeholder", "Which placeholder should be stored?",
-    card.placeholders, card.why_none.placeholders);
+  const placeholder = (card) =>
+    instead(card, "placeholder", "Which placeholder should be stored?", card.placeholders, card.why_none.placeholders);
   const ignore = (card) =>
     instead(card, "ignore", "Which path is ignored from now on?", card.rules, card.why_none.rules);
 
@@ -377,6 +380,7 @@ export function reviewPage(root, desk) {
     drawList();
     drawBar();
     announce("Undone.");
+    if (document.activeElement === document.body && state.cards[state.at]) focusOn(state.cards[state.at]);
   }
 
   async function acceptAll() {
@@ -391,37 +395,35 @@ export function reviewPage(root, desk) {
     }
     const rest = left.length - safe.length;
     const yes = await dialog("Accept all safe ones?",
-      (close) => [h("p", {}, `${count(safe.length, "change")} of low or medium risk will be accepted.`,
+      (close) => [h("p", {}, `${count(safe.length, "change")} of low or medium risk, of those shown, will be accepted.`,
                     rest ? ` ${count(rest, "other")} need a decision of their own.` : ""),
-        buttons(button("Accept them", () => close(true), {className: "main"}),
-          button("Cancel", () => close(null)))]);
+        buttons(button("Accept them", () => close(true), {className: "main"}), button("Cancel", () => close(null)))]);
     if (yes) decide(safe, {decision: "accept"});
   }
 
   async function write() {
     if (!state.decided.size) return;
     const payload = await dialog(desk.isStatic ? "Export the decisions" : "Write the files", (close) => {
-      const by = h("input",
-        {type: "text", id: "by", value: recall("baselinekit-by", desk.name || ""), autocomplete: "name"});
+      const by =
+        h("input", {type: "text", id: "by", value: recall("baselinekit-by", desk.name || ""), autocomplete: "name"});
       const reason = h("input", {type: "text", id: "reason"});
       const go = () => {
         remember("baselinekit-by", by.value.trim());
         close({
-          decisions: [...state.decided.values()],
+          decisions: decisions(),
           ...(by.value.trim() && {by: by.value.trim()}),
           ...(reason.value.trim() && {reason: reason.value.trim()})
         });
       };
       const counts =
         Object.entries(DONE)
-          .map(([verb,
-            word]) => [[...state.decided.values()].filter((one) => one.decision === verb).length, word])
+          .map(([verb, word]) => [[...state.decided.values()].filter((one) => one.decision === verb).length, word])
           .filter(([n]) => n);
       return [
         h("p", {}, counts.map(([n, word]) => `${n} ${word}`).join(", ")),
         h("label", {htmlFor: "by"}, "Who approves it"), by, h("label", {htmlFor: "reason"}, "Why"), reason,
-        buttons(button(desk.isStatic ? "Export" : "Write", go, {className: "main"}),
-          button("Cancel", () => close(null)))
+        buttons(
+          button(desk.isStatic ? "Export" : "Write", go, {className: "main"}), button("Cancel", () => close(null)))
       ];
     });
     if (!payload) return;
@@ -431,30 +433,39 @@ export function reviewPage(root, desk) {
       state.decided = new Map();
       await written(result);
       await load();
-    } catch (error) { await show("Nothing was written", error.message); }
+    } catch (error) {
+      const before = state.decided.size;
+      if (error.codes.includes("BK531")) await load();
+      const kept =
+        before > state.decided.size ? `\n\nLook again: ${state.decided.size} of ${before} decisions are kept.` : "";
+      await show("Nothing was written", error.message + kept);
+    }
   }
 
   function written(result) {
     return dialog("Written",
-      (close) => [h("p", {},
-                    Object.entries(result.counts).map(([verb, n]) => `${n} ${DONE[verb] || verb}`).join(", "),
+      (close) => [h("p", {}, Object.entries(result.counts).map(([verb, n]) => `${n} ${DONE[verb] || verb}`).join(", "),
                     result.left ? `, ${result.left} left` : ""),
         h("ul", {}, result.files.map((file) => h("li", {}, h("code", {}, file)))),
         result.failures.map((text) => h("p", {className: "warning"}, text)),
+        result.left && document_.sources.length ? h("p", {}, "The answers are those of the files as they were: ",
+                                                    "what is left in a file that was written needs a new compare.") :
+                                                  null,
         h("p", {className: "dim"}, "Check it: ", h("code", {}, "baselinekit compare")),
         buttons(button("Close", () => close(null), {className: "main"}))]);
   }
 
   function exported(text) {
+    const isLong = text.length > 60000;
     const comment = `/baselinekit decide\n\n\`\`\`json\n${text}\n\`\`\`\n`;
     return dialog("The decisions",
       (close) => [h("p", {}, "Apply them in the checkout with ",
                     h("code", {}, document_.command || "baselinekit review --decide decisions.json"),
-                    ", or post them as a comment on the pull request."),
+                    isLong ? "." : ", or post them as a comment on the pull request."),
         buttons(button("Save decisions.json", () => download("decisions.json", text, "application/json"),
                   {className: "main"}),
-          button("Copy as a comment", () => copyText(comment)), button("Copy JSON", () => copyText(text)),
-          button("Close", () => close(null)))]);
+          button("Copy as a comment", () => copyText(comment), {disabled: isLong}),
+          button("Copy JSON", () => copyText(text)), button("Close", () => close(null)))]);
   }
 
   function toggle(card) {
@@ -463,23 +474,26 @@ export function reviewPage(root, desk) {
   }
 
   function move(step, isAutomatic = false) {
-    const cards = shown(), here = cards.indexOf(state.cards[state.at]);
-    const rest = isAutomatic ?
-      cards.slice(here + 1).concat(cards.slice(0, here)).filter((card) => undecided(card).length) :
-      [];
-    const next = isAutomatic ? rest[0] : cards[Math.min(cards.length - 1, Math.max(0, here + step))];
-    if (!next) return;
-    const old = state.cards[state.at];
-    state.at = next.number;
+    const old = state.cards[state.at], cards = shown().filter((card) => !isAutomatic || undecided(card).length);
+    const after = cards.filter((card) => card.number > state.at),
+          before = cards.filter((card) => card.number < state.at);
+    const next = step > 0 ? after[0] || (isAutomatic ? before[0] : null) : before[before.length - 1];
     if (isAutomatic && old) {
       state.open.delete(old);
-      redraw(old);
+      if (state.left) drawList();
+      else redraw(old);
     }
+    if (!next) return;
+    state.at = next.number;
     state.open.add(next);
     redraw(next);
-    const head = next.element.querySelector("button");
-    head.focus({preventScroll: true});
-    next.element.scrollIntoView({block: "nearest"});
+    focusOn(next);
+  }
+
+  function focusOn(card) {
+    if (!card.element.isConnected) return;
+    card.element.querySelector("button").focus({preventScroll: true});
+    card.element.scrollIntoView({block: "nearest"});
   }
 
   function help() {
@@ -491,14 +505,15 @@ export function reviewPage(root, desk) {
 
   const here = () => {
     const inFocus = state.cards.find((card) => card.element && card.element.contains(document.activeElement));
-    if (inFocus) state.at = inFocus.number;
-    return state.cards[state.at];
+    const cards = shown(), card = inFocus || (cards.includes(state.cards[state.at]) ? state.cards[state.at] : cards[0]);
+    if (card) state.at = card.number;
+    return card;
   };
   const withCard = (work) => () => {
     const card = here();
     if (card) work(card);
   };
-  const stop = onKeys({
+  onKeys(root, {
     j: () => {
       here();
       move(1);
@@ -523,8 +538,4 @@ export function reviewPage(root, desk) {
   window.addEventListener("beforeunload", leave);
   fill(root, h("h1", {}, "Review"), notes, tools, list, bar);
   load().catch((error) => fill(list, h("li", {className: "warning"}, error.message)));
-  return () => {
-    stop();
-    window.removeEventListener("beforeunload", leave);
-  };
 }

@@ -1,6 +1,6 @@
 // Runs: the list of them, one case by case, two side by side, and how each metric went.
 import {blocks, percent, table} from "./blocks.js";
-import {announce, button, buttons, count, fill, h, onKeys, put} from "./dom.js";
+import {announce, button, buttons, count, fill, h, onKeys, show} from "./dom.js";
 import {histogram, short, trend} from "./plots.js";
 
 const ROW = 32;
@@ -11,15 +11,13 @@ const COLUMNS = [
 const FILTERS = ["outcome", "tags", "graders", "difficulty", "model", "category"];
 
 export function runsPage(root, api) {
-  const body = h("div", {});
-  let stop = () => {};
+  const body = h("div", {}), kept = new Map();  // how each run was filtered and sorted
 
   async function route() {
-    stop();
-    stop = () => {};
-    const [, name, other] = location.hash.slice(1).split("/").map(decodeURIComponent);
+    if (!/^(#runs|$)/.test(location.hash)) return;
     fill(body, h("p", {className: "dim"}, "Loading …"));
     try {
+      const [, name, other] = location.hash.slice(1).split("/").map(decodeURIComponent);
       if (name && other) await two(name, other);
       else if (name) await one(name);
       else await list();
@@ -48,23 +46,22 @@ export function runsPage(root, api) {
       onchange: (event) => {
         if (event.target.checked) chosen.push(run.name);
         else chosen.splice(chosen.indexOf(run.name), 1);
-        chosen.sort(
-          (a, b) => runs.findIndex((one) => one.name === a) - runs.findIndex((one) => one.name === b));
+        chosen.sort((a, b) => runs.findIndex((one) => one.name === a) - runs.findIndex((one) => one.name === b));
         compare.disabled = chosen.length !== 2;
+        compare.textContent = chosen.length > 2 ? "Compare: choose only two" : "Compare the two";
       }
     });
     const rows = good.map(
-      (run) => h("tr", {}, h("td", {}, choose(run)),
-        h("th", {scope: "row"}, h("a", {href: address(run.name)}, run.started)),
-        h("td", {}, run.suite || "compare"),
-        ["passed", "failed", "error", "unscored", "skipped"].map(
-          (outcome) => h("td", {},
-            run.counts[outcome] ? h("span", {className: `${outcome} tone`}, run.counts[outcome]) : "")),
-        h("td", {}, percent(run.metrics["pass rate"])), h("td", {}, `${run.seconds.toFixed(1)} s`),
-        h("td", {}, run.commit ? h("code", {}, run.commit.slice(0, 12)) : "")));
+      (run) =>
+        h("tr", {}, h("td", {}, choose(run)), h("th", {scope: "row"}, h("a", {href: address(run.name)}, run.started)),
+          h("td", {}, run.suite || "compare", run.is_named ? h("small", {}, ` ${run.name}`) : ""),
+          ["passed", "failed", "error", "unscored", "skipped"].map(
+            (outcome) =>
+              h("td", {}, run.counts[outcome] ? h("span", {className: `${outcome} tone`}, run.counts[outcome]) : "")),
+          h("td", {}, percent(run.metrics["pass rate"])), h("td", {}, `${run.seconds.toFixed(1)} s`),
+          h("td", {}, run.commit ? h("code", {}, run.commit.slice(0, 12)) : "")));
     const heads = [
-      "compare", "started", "suite", "passed", "failed", "errors", "unscored", "skipped", "pass rate", "took",
-      "commit"
+      "compare", "started", "suite", "passed", "failed", "errors", "unscored", "skipped", "pass rate", "took", "commit"
     ];
     const trends = suites
                      .flatMap((suite) => {
@@ -78,27 +75,24 @@ export function runsPage(root, api) {
       h("h2", {}, count(runs.length, "run")), buttons(compare),
       h("div", {className: "wide", tabIndex: 0, role: "region", "aria-label": "Runs"},
         h("table", {className: "figures"},
-          h("thead", {}, h("tr", {}, heads.map((head) => h("th", {scope: "col"}, head)))),
-          h("tbody", {}, rows))),
-      runs.length > good.length ?
-        h("p", {className: "warning"},
-          `${count(runs.length - good.length, "file")} cannot be read: ${
-            runs.filter((run) => run.unreadable).map((run) => run.name).join(", ")}`) :
-        null);
+          h("thead", {}, h("tr", {}, heads.map((head) => h("th", {scope: "col"}, head)))), h("tbody", {}, rows))),
+      runs.length > good.length ? h("p", {className: "warning"},
+                                    `${count(runs.length - good.length, "file")} cannot be read: ${
+                                      runs.filter((run) => run.unreadable).map((run) => run.name).join(", ")}`) :
+                                  null);
   }
 
   // One run: rows are drawn only where they are seen.
 
   async function one(name) {
     const run = await api.get("runs/rows", {run: name});
-    const state = {sort: "outcome", down: false, words: "", chosen: {}, rows: [], at: -1};
-    const inner = h("div", {className: "grid-inner"}),
-          detail = h("section", {"aria-label": "Details", tabIndex: -1}),
+    const state = kept.get(name) || {sort: "outcome", down: false, words: "", chosen: {}, rows: [], at: -1};
+    kept.set(name, state);
+    const inner = h("div", {className: "grid-inner"}), detail = h("section", {"aria-label": "Details", tabIndex: -1}),
           shown = h("span", {className: "dim", role: "status"});
     const grid = h("div", {className: "grid", tabIndex: 0, role: "listbox", "aria-label": "Cases"}, inner);
     const head = h("div", {className: "grid-head"});
-    for (const row of run.rows)
-      row.text = [row.id, row.name, row.why, row.tags.join(" ")].join(" ").toLowerCase();
+    for (const row of run.rows) row.text = [row.id, row.name, row.why, row.tags.join(" ")].join(" ").toLowerCase();
 
     const rank = ["failed", "error", "unscored", "skipped", "passed"];
     const value = (row) => (state.sort === "outcome" ? rank.indexOf(row.outcome) :
@@ -110,17 +104,11 @@ export function runsPage(root, api) {
         wanted]) => !wanted || (Array.isArray(row[key]) ? row[key].includes(wanted) : row[key] === wanted)) &&
         words.every((word) => row.text.includes(word));
       state.rows = run.rows.filter(fits).sort((a, b) => {
-        const x = value(a), y = value(b),
-              order = x === y ? 0 :
-          x === null          ? -1 :
-          y === null          ? 1 :
-          x < y               ? -1 :
-                                1;
+        const x = value(a), y = value(b), order = x === y ? 0 : x === null ? -1 : y === null ? 1 : x < y ? -1 : 1;
         return (state.down ? -order : order) || (a.id < b.id ? -1 : 1);
       });
       inner.style.height = `${state.rows.length * ROW}px`;
-      shown.textContent =
-        `${state.rows.length.toLocaleString("en")} of ${run.rows.length.toLocaleString("en")} shown`;
+      shown.textContent = `${state.rows.length.toLocaleString("en")} of ${run.rows.length.toLocaleString("en")} shown`;
       state.at = -1;
       grid.scrollTop = 0;
       draw(true);
@@ -139,8 +127,8 @@ export function runsPage(root, api) {
       const cells = [
         h("span", {className: `${row.outcome} tone`}, row.outcome), h("span", {title: row.name}, row.id),
         h("span", {}, row.tags.join(" ")), h("span", {}, row.difficulty), h("span", {}, row.model),
-        h("span", {}, row.score === null ? "" : row.score.toFixed(3)),
-        h("span", {}, `${row.seconds.toFixed(2)} s`), h("span", {}, short(row.tokens + row.judged_tokens)),
+        h("span", {}, row.score === null ? "" : row.score.toFixed(3)), h("span", {}, `${row.seconds.toFixed(2)} s`),
+        h("span", {}, short(row.tokens + row.judged_tokens)),
         h("span", {}, row.attempts > 1 ? `${row.passed}/${row.attempts}` : "")
       ];
       const element = h("div", {
@@ -157,12 +145,12 @@ export function runsPage(root, api) {
       return element;
     }
     function drawHead() {
-      fill(head, COLUMNS.map(([label,
-        key]) => button(label + (state.sort === key ? (state.down ? " ▾" : " ▴") : ""), () => {
-        state.down = state.sort === key ? !state.down : false;
-        state.sort = key;
-        update();
-      }, {"aria-label": `Sort by ${label}`})));
+      fill(head,
+        COLUMNS.map(([label, key]) => button(label + (state.sort === key ? (state.down ? " ▾" : " ▴") : ""), () => {
+          state.down = state.sort === key ? !state.down : false;
+          state.sort = key;
+          update();
+        }, {"aria-label": `Sort by ${label}`})));
     }
     async function select(number) {
       if (!state.rows.length) return;
@@ -173,8 +161,9 @@ export function runsPage(root, api) {
       draw(true);
       grid.setAttribute("aria-activedescendant", `row-${state.at}`);
       const id = state.rows[state.at].id;
-      const found = await api.get("runs/case", {run: name, id});
-      if (state.rows[state.at] && state.rows[state.at].id === id) fill(detail, caseDetail(found));
+      const shown_ = await api.get("runs/case", {run: name, id})
+                       .then(caseDetail, (error) => h("p", {className: "warning"}, error.message));
+      if (state.rows[state.at] && state.rows[state.at].id === id) fill(detail, shown_);
     }
     grid.addEventListener("scroll", () => requestAnimationFrame(() => draw(false)));
     grid.addEventListener("keydown", (event) => {
@@ -195,6 +184,7 @@ export function runsPage(root, api) {
       type: "search",
       placeholder: "Search: id, name, reason, tag",
       "aria-label": "Search the cases",
+      value: state.words,
       oninput: () => {
         state.words = search.value;
         update();
@@ -210,22 +200,25 @@ export function runsPage(root, api) {
             update();
           }
         },
-          h("option", {value: ""}, "all"), values.map((one_) => h("option", {value: one_}, one_))));
+          h("option", {value: ""}, "all"),
+          values.map((one_) => h("option", {value: one_, selected: state.chosen[key] === one_}, one_))));
     });
     const plots = h("div", {className: "plots"});
     function drawPlots() {
       const of = (key, minus) => state.rows.map((row) => row[key] - (minus ? row[minus] : 0));
       fill(plots,
-        histogram(
-          "Time", "s", [["tested", of("seconds", "judged_seconds")], ["judge", of("judged_seconds")]]),
+        histogram("Time", "s", [["tested", of("seconds", "judged_seconds")], ["judge", of("judged_seconds")]]),
         histogram("Tokens", "tokens", [["tested", of("tokens")], ["judge", of("judged_tokens")]]),
         histogram("Cost", "USD", [["tested", of("usd")], ["judge", of("judged_usd")]]));
     }
-    stop = onKeys({"/": () => search.focus()});
+    focusSearch = () => search.focus();
     fill(body, h("p", {}, h("a", {href: "#runs"}, "All runs")), h("h2", {}, run.started),
       h("p", {className: "dim"}, run.command, run.commit && [" · ", h("code", {}, run.commit.slice(0, 12))]),
       h("div", {className: "tools", role: "search"}, search, selects, shown), head, grid, detail,
-      h("details", {open: true}, h("summary", {}, "Time, tokens, cost"), plots),
+      h("details", {open: true}, h("summary", {}, "Time, tokens, cost"),
+        h("p", {}, h("span", {className: "legend tested"}, "tested"), " ",
+          h("span", {className: "legend judge"}, "judge")),
+        plots),
       run.blocks.length ? h("details", {open: true}, h("summary", {}, "Metrics"), blocks(run.blocks)) : null);
     update();
   }
@@ -237,8 +230,7 @@ export function runsPage(root, api) {
                                 "");
     const exchange = (one_) => [h("h4", {}, one_.grader ? `Judge: ${one_.grader}` : "Asked",
                                   one_.model && h("small", {}, ` ${one_.model}`)),
-      h("div", {className: "transcript"}, one_.question),
-      h("h4", {}, one_.grader ? "Reply of the judge" : "Answer"),
+      h("div", {className: "transcript"}, one_.question), h("h4", {}, one_.grader ? "Reply of the judge" : "Answer"),
       h("div", {className: "transcript"}, one_.reply)];
     const attempts =
       found.attempts.map(
@@ -249,17 +241,16 @@ export function runsPage(root, api) {
           attempt.reason ? h("p", {}, attempt.reason) : null,
           attempt.transcript.length ? attempt.transcript.map(exchange) :
                                       [
-                                        attempt.output === null ?
-                                          null :
-                                          h("div", {className: "transcript"}, attempt.output),
+                                        attempt.output === null ? null :
+                                                                  h("div", {className: "transcript"}, attempt.output),
                                         h("p", {className: "dim"}, "What was asked is kept with ",
                                           h("code", {}, "run --transcripts -o results.json"), ".")
                                       ],
           attempt.grades.length ?
             table(["grader", "kind", "outcome", "score", "why"],
-              attempt.grades.map((grade) => [{text: grade.grader, is_code: true}, grade.kind,
-                                   {text: grade.outcome, tone: grade.outcome},
-                                   grade.score === null ? "" : grade.score.toFixed(3), grade.reason])) :
+              attempt.grades.map(
+                (grade) => [{text: grade.grader, is_code: true}, grade.kind, {text: grade.outcome, tone: grade.outcome},
+                  grade.score === null ? "" : grade.score.toFixed(3), grade.reason])) :
             null));
     announce(`${found.id}: ${found.outcome}`);
     return [h("h2", {}, h("code", {}, found.id)), blocks(found.blocks), attempts];
@@ -269,30 +260,26 @@ export function runsPage(root, api) {
 
   async function two(before, now) {
     const found = await api.get("runs/compare", {before, run: now});
-    const flips =
-      found.flips.map((flip) => [{text: flip.id, is_code: true}, {text: flip.before, tone: flip.before},
-                        {text: flip.now, tone: flip.now}, flip.why]);
-    const test = found.lost + found.won ?
+    const flips = found.flips.map((flip) => [{text: flip.id, is_code: true}, {text: flip.before, tone: flip.before},
+                                    {text: flip.now, tone: flip.now}, flip.why]);
+    const test = !found.both ?
+      "These runs have no case in common." :
+      found.lost + found.won ?
       `${found.lost} lost and ${found.won} won of ${found.both} in both; a split as uneven has p = ${
         found.p.toPrecision(3)} by chance (exact McNemar test).` :
       `Nothing flipped between passed and failed in ${found.both} that are in both.`;
     fill(body, h("p", {}, h("a", {href: "#runs"}, "All runs")), h("h2", {}, "Two runs"),
-      h("p", {className: "dim"}, h("a", {href: address(before)}, before), " → ",
-        h("a", {href: address(now)}, now)),
-      h("p", {}, test),
-      flips.length ? table(["case", "before", "now", "why"], flips, false) :
-                     h("p", {}, "No outcome changed."),
+      h("p", {className: "dim"}, h("a", {href: address(before)}, before), " → ", h("a", {href: address(now)}, now)),
+      h("p", {}, test), flips.length ? table(["case", "before", "now", "why"], flips, false) : null,
       ["added", "gone"].map(
-        (word) =>
-          (found[word].length ? h("p", {}, `${word}: ${found[word].slice(0, 50).join(", ")}`) : null)),
+        (word) => (found[word].length ? h("p", {}, `${word}: ${found[word].slice(0, 50).join(", ")}`) : null)),
       blocks(found.blocks));
   }
 
+  let focusSearch = () => {};
+  const help = () => show("Keys", "/ search · in the list ↑ ↓ Home End Page keys · Enter goes to the details");
+  onKeys(root, {"/": () => focusSearch(), "?": help});
   window.addEventListener("hashchange", route);
   fill(root, h("h1", {}, "Runs"), body);
   route();
-  return () => {
-    stop();
-    window.removeEventListener("hashchange", route);
-  };
 }

@@ -8,6 +8,12 @@ reviewPage(document.getElementById("main"), {
   isStatic: true,
   load: async () => data,
   diff: async (card) => card.diff || {lines: [], problems: ["the diff is not in this page"]},
-  check: async () => {},
+  check: async ([{decision, value}], offers) => {
+    const offered = offers.find(([text]) => text === value);
+    if (!offered && !(decision === "placeholder" && /^<<[a-z].*>>$/.test(value))) {
+      throw new Error("Without a server only these can be chosen, or a placeholder such as <<any_string>>.");
+    }
+    return (offered && offered[2]) || [];
+  },
   write: async (payload) => JSON.stringify(payload, null, 1),
 });
