@@ -46,7 +46,7 @@ export function ratePage(root, api, about) {
       drawBody();
     }, {"aria-pressed": String(state.view === name)});
     fill(status, h("progress", {max: Math.max(state.items.length, 1), value: rated, "aria-label": "Progress"}),
-      h("span", {}, `${rated} of ${state.items.length} rated, ${left()} wait for ${about.name}`),
+      h("span", {}, `${rated} of ${state.items.length} rated by ${about.name}, ${left()} left`),
       unsent ? h("span", {className: "warning", role: "alert"},
                  `${count(unsent, "rating")} kept in this browser, not sent yet. ${why}`) :
                null,

@@ -51,18 +51,17 @@ export function runsPage(root, api) {
         compare.textContent = chosen.length > 2 ? "Compare: choose only two" : "Compare the two";
       }
     });
+    const outcomes =
+      ["passed", "failed", "error", "unscored", "skipped"].filter((one_) => good.some((run) => run.counts[one_]));
     const rows = good.map(
       (run) =>
         h("tr", {}, h("td", {}, choose(run)), h("th", {scope: "row"}, h("a", {href: address(run.name)}, run.started)),
           h("td", {}, run.suite || "compare", run.is_named ? h("small", {}, ` ${run.name}`) : ""),
-          ["passed", "failed", "error", "unscored", "skipped"].map(
-            (outcome) =>
-              h("td", {}, run.counts[outcome] ? h("span", {className: `${outcome} tone`}, run.counts[outcome]) : "")),
+          outcomes.map((outcome) => h("td", {},
+                         run.counts[outcome] ? h("span", {className: `${outcome} tone`}, run.counts[outcome]) : "")),
           h("td", {}, percent(run.metrics["pass rate"])), h("td", {}, `${run.seconds.toFixed(1)} s`),
           h("td", {}, run.commit ? h("code", {}, run.commit.slice(0, 12)) : "")));
-    const heads = [
-      "compare", "started", "suite", "passed", "failed", "errors", "unscored", "skipped", "pass rate", "took", "commit"
-    ];
+    const heads = ["compare", "started", "suite", ...outcomes, "pass rate", "took", "commit"];
     const trends = suites
                      .flatMap((suite) => {
                        const own = good.filter((run) => run.suite === suite).reverse();
@@ -74,7 +73,7 @@ export function runsPage(root, api) {
     fill(body, trends.length ? [h("h2", {}, "Trends"), h("div", {className: "plots"}, trends)] : null,
       h("h2", {}, count(runs.length, "run")), buttons(compare),
       h("div", {className: "wide", tabIndex: 0, role: "region", "aria-label": "Runs"},
-        h("table", {className: "figures"},
+        h("table", {className: "figures list"},
           h("thead", {}, h("tr", {}, heads.map((head) => h("th", {scope: "col"}, head)))), h("tbody", {}, rows))),
       runs.length > good.length ? h("p", {className: "warning"},
                                     `${count(runs.length - good.length, "file")} cannot be read: ${
@@ -108,6 +107,7 @@ export function runsPage(root, api) {
         return (state.down ? -order : order) || (a.id < b.id ? -1 : 1);
       });
       inner.style.height = `${state.rows.length * ROW}px`;
+      grid.style.height = `min(62vh, ${Math.max(1, state.rows.length) * ROW + 2}px)`;
       shown.textContent = `${state.rows.length.toLocaleString("en")} of ${run.rows.length.toLocaleString("en")} shown`;
       state.at = -1;
       grid.scrollTop = 0;
@@ -234,7 +234,7 @@ export function runsPage(root, api) {
       h("div", {className: "transcript"}, one_.reply)];
     const attempts =
       found.attempts.map(
-        (attempt) => h("details", {open: found.attempts.length === 1},
+        (attempt) => h("details", {open: found.attempts.length === 1 && attempt.transcript.length > 0},
           h("summary", {}, `Attempt ${attempt.number}: `,
             h("span", {className: `${attempt.outcome} tone`}, attempt.outcome),
             ` ${attempt.seconds.toFixed(2)} s${split(attempt)}`),
