@@ -63,6 +63,7 @@ def timeless(report: Path) -> Any:
         del result["observed"]["seconds"]
         for attempt in result.get("case", {}).get("attempts", ()):
             del attempt["seconds"]
+            attempt.pop("judged_seconds", None)
     return document
 
 
