@@ -143,12 +143,21 @@ export function reviewPage(root, desk) {
       }
     },
       h("code", {}, card.path || "$"), h("span", {}, `${KINDS[card.kind]} · ${where}${places}`),
+      isOpen ? null : h("span", {className: "dim"}, inBrief(card)),
       h("span", {className: `risk ${card.risk}`}, `${card.risk} risk`),
       lost(card).length ? h("span", {className: "risk high"}, "loses a placeholder") : null,
       stateText && h("span", {className: "state"}, stateText));
     card.element =
       h("li", {className: left ? "card" : "card decided"}, h("h2", {}, head), isOpen ? cardBody(card) : null);
     return card.element;
+  }
+
+  // What tells a closed card from the next one: both values, where they are short.
+  function inBrief(card) {
+    const texts = (card.sides || []).map((side) => side && (side.parts || []).map(([, text]) => text).join(""));
+    return texts.length === 2 && texts.every((text) => text && text.length <= 40 && !text.includes("\n")) ?
+      texts.join(" → ") :
+      "";
   }
 
   function verbOf(card) {
