@@ -436,7 +436,8 @@ def test_action_state_tells_green_from_changed_and_approved(terminal: Console) -
     log = pull.temp / "gh.log"
     given, told = '*/commits/*/status*) echo "$APPROVED" ;;', f'*) echo "$@" >> "{log}" ;;'
     states = []
-    for approved, base in (("", pull.base), ("approved by ada in 1 file", pull.base), ("", pull.head)):
+    by_ada = "approved by ada in 1 file"
+    for approved, base in (("", pull.base), (by_ada, pull.base), ("", pull.head), (by_ada, "")):
         (terminal.bin / "gh").write_text(
             f'#!/bin/sh\nAPPROVED="{approved}"\ncase "$*" in {given} {told} esac\n'
         )
@@ -444,9 +445,5 @@ def test_action_state_tells_green_from_changed_and_approved(terminal: Console) -
         pull.base = base
         assert pull.compare(status="true").returncode == 0
         states.append(pull.output.read_text().splitlines()[-2])
-    assert states == ["state=changed", "state=approved", "state=green"]
-    assert re.findall(r"description=(.*)", log.read_text()) == [
-        "changed",
-        "approved by ada in 1 file",
-        "green",
-    ]
+    assert states == ["state=changed", "state=approved", "state=green", "state=passed"]
+    assert re.findall(r"description=(.*)", log.read_text()) == ["changed", by_ada, "green", "passed"]
