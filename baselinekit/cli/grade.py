@@ -169,8 +169,11 @@ def export_queue(queue: Queue, options: GradeOptions, name: str) -> int:
     if not items:
         screen.line("nothing to export: nothing waits")
         return 0
-    is_table = rater is None and name.lower().endswith(".csv")
-    text = dump_table(items) if is_table else dump_ratings(items, name, rater)
+    if name.lower().endswith(".csv"):
+        form = () if rater is None else (Rating(rater),)
+        text = dump_table(replace(item, ratings=form or item.ratings) for item in items)
+    else:
+        text = dump_ratings(items, name, rater)
     if name == "-":
         screen.show(text)
         return 0

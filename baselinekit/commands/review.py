@@ -265,7 +265,7 @@ def _members(
             member: digest for member, digest in digests.items() if member[0] in chosen and digest in seen
         }
         if missing := len(seen - {*found.values()}):
-            message = f"{entry.id}: {count_noun(missing, 'change')} that was decided about is not pending now"
+            message = f"{entry.id}: the decision is about {count_noun(missing, 'change')} not pending now"
             raise _invalid(message, "it was edited or compared meanwhile: look again", "seen", "BK531")
         return [*found]
     if not chosen:

@@ -64,12 +64,16 @@ def agreement_on(item: RatingItem, ratings: Sequence[Rating]) -> float:
 
 
 def by_criterion(items: Sequence[RatingItem]) -> Iterator[CriterionAgreement]:
-    groups: dict[str, list[RatingItem]] = {}
+    groups: dict[tuple[str, str], list[RatingItem]] = {}
     for item in items:
         if len(item.raters) > 1:
-            groups.setdefault(item.grader, []).append(item)
-    for grader, rated in groups.items():
+            groups.setdefault((item.grader, repr(item.method.rating_scale)), []).append(item)
+    graders = [grader for grader, _ in groups]
+    for (grader, _), rated in groups.items():
         scale = rated[0].method.rating_scale
+        if graders.count(grader) > 1:  # the same name for several scales
+            words = f" {scale.range[0]} to {scale.range[1]}" if scale.type == "likert" else ""
+            grader = f"{grader} ({scale.type}{words})"
         names = scale.criteria or [WHOLE]
         rows = [[numbers_of(one.value, item.method.rating_scale) for one in item.raters] for item in rated]
         for number, name in enumerate(names):

@@ -58,7 +58,7 @@ def load_table(
             if item is None and any(row):
                 message = f"{cells.get('item')!r} is not in the queue"
                 problems.append(Problem("BK509", message, "export the table here", place))
-            elif item is not None and cells.get("value"):
+            elif item is not None and (cells.get("value") or cells.get("rater")):
                 try:
                     number, rated = items.get(item.key, (reader.line_num, replace(item, ratings=())))
                     rating = _rating(cells, item)
@@ -76,11 +76,11 @@ def load_table(
 
 
 def _rating(cells: dict[str, str], item: RatingItem) -> Rating:
-    text, scale = cells["value"], item.method.rating_scale
+    text, scale = cells.get("value", ""), item.method.rating_scale
     value: Json = None
     with suppress(NotJson):
         value = decode(text)
-    if value is None or isinstance(value, str):
+    if text and (value is None or isinstance(value, str)):
         value = value_of(text, scale, len(item.shown.items))
     seconds: Json = cells.get("seconds") or None
     with suppress(ValueError):

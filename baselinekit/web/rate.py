@@ -191,7 +191,11 @@ class RateDesk:
             tuple(replace(mark, note=mask(mark.note)) for mark in wanted.marks),
             again=wanted.again or same_person(rater) in item.seen_by,
         )
-        if own is None or _words_of(own) != _words_of(rating):
+        is_new = own is None or _words_of(own) != _words_of(rating)
+        if own is not None and is_new and not wanted.again:
+            message = f"{rater} has already rated {item.case}"
+            raise InvalidInput(Problem("BK741", message, "look at that rating, and change it there"))
+        if is_new:
             self._queue.rate(item, rating, wanted.again)
         return self.item(rater, {"key": wanted.key}, is_operator)
 

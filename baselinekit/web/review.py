@@ -243,7 +243,8 @@ class ReviewDesk:
             text = json.dumps(given)
             return reviewing.decisions_in(text, "decisions.json", proposal, self._project, Permit())
         except InvalidInput as error:  # the text is the page's: its places mean nothing to people
-            raise InvalidInput(*(problem._replace(place=None) for problem in error.problems)) from None
+            problems = dict.fromkeys(problem._replace(place=None, at=None) for problem in error.problems)
+            raise InvalidInput(*problems) from None
 
     def _files_after(self, proposal: RefreshProposal, decided: dict[Member, Decision]) -> dict[str, Json]:
         approvals = settle_plans(proposal.plans, decided)

@@ -8,7 +8,7 @@ from threading import Lock
 from baselinekit.commands.history import load_parts
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.escape import escape_controls
-from baselinekit.evals.earlier import cases, pair_runs
+from baselinekit.evals.earlier import cases, differences, pair_runs
 from baselinekit.metrics import mcnemar_exact
 from baselinekit.model.grades import Attempt, iterate_grades
 from baselinekit.model.recipes import Usage
@@ -26,6 +26,8 @@ from baselinekit.web.limits import LONGEST_TEXT, MOST_ATTEMPTS, MOST_RUNS
 
 _MOST_DIFFERENCES = 100
 _DECIDED = ("passed", "failed")
+_MODEL = "model"
+"""The part of a case that may differ from run to run: people compare models here."""
 
 
 class RunsDesk:
@@ -94,29 +96,35 @@ class RunsDesk:
         }
 
     def compare(self, given: Mapping[str, Json]) -> Json:
-        """Return what changed from one run to another, with the exact tests."""
+        """Return what changed from one run to another, with the exact tests. Models may differ; a case that
+        was edited in between counts for nothing."""
         before, now = self.report(given, "before"), self.report(given)
         was = {result.id: result for result in before.results}
         both = [(was[one.id], one) for one in now.results if one.id in was]
+        edited = {new.id: parts for old, new in both if (parts := {*differences(old, new)} - {_MODEL})}
         flips = [
             {
                 "id": new.id,
                 "before": old.outcome,
                 "now": new.outcome,
-                "why": self._mask(describe_in_brief(new)),
+                "why": f"not counted: another {' and '.join(sorted(edited[new.id]))}"
+                if new.id in edited
+                else self._mask(describe_in_brief(new)),
             }
             for old, new in both
             if old.outcome != new.outcome
         ]
+        both = [(old, new) for old, new in both if new.id not in edited]
         decided = [(old, new) for old, new in both if old.outcome in _DECIDED and new.outcome in _DECIDED]
         lost = sum(old.outcome == "passed" != new.outcome for old, new in decided)
         won = sum(new.outcome == "passed" != old.outcome for old, new in decided)
         blocks: list[Json] = []
         if cases(before) and cases(now):
-            blocks = written_blocks(earlier_blocks(pair_runs(before, now).earlier), self._mask)
+            blocks = written_blocks(earlier_blocks(pair_runs(before, now, (_MODEL,)).earlier), self._mask)
         return {
             "flips": sorted(flips, key=lambda flip: (flip["now"] == "passed", flip["id"])),
             "both": len(both),
+            "edited": len(edited),
             "lost": lost,
             "won": won,
             "p": mcnemar_exact(lost, won),

@@ -149,6 +149,34 @@ def test_static_review_exports_decisions_that_apply(changed: Console, open_page:
     assert changed.run("baselinekit compare -q").exit_code == 0
 
 
+def test_rule_and_what_it_covers_are_decided_and_undecided_together(
+    changed: Console, open_page: Open
+) -> None:
+    with serving(changed) as served:
+        page = open_page(served.url)
+        page.wait_for_selector(".card")
+        card = ".card:has(code:text-is('stdout.{}')) "
+        head = card + ".card-head"
+        page.focus(head.format("age"))
+        page.keyboard.press("g")
+        page.fill("#typed", "stdout.*")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("text=also ignored")
+        type_in_dialog(page, "accept")
+        page.wait_for_selector("text=60 of 60 decided")
+        page.click(head.format("price"))
+        page.wait_for_selector(".card-body .lines .came")
+        page.click(card.format("price") + "button:text-is('Undecide')")
+        page.wait_for_selector("text=0 of 60 decided")
+        page.keyboard.press("r")
+        page.wait_for_selector("text=12 of 60 decided")
+        page.focus(head.format("age"))
+        page.keyboard.press("g")
+        page.fill("#typed", "stdout.*")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("text=it also covers 12 changes that you have rejected")
+
+
 def test_two_raters_rate_40_items_at_once(tmp_path: Path, open_page: Open) -> None:
     with console(tmp_path / "rated") as project:
         (project.folder / "evals").mkdir()
@@ -309,3 +337,48 @@ def test_rating_is_kept_in_the_browser_while_the_server_is_away(tmp_path: Path, 
             page.wait_for_selector("text=kept in this browser", state="detached")
         (item,) = json.loads(project.run("baselinekit grade --json").stdout)["items"]
         assert item["raters"] == ["root"]
+
+
+def test_rating_that_cannot_be_sent_or_kept_is_neither_lost_nor_in_the_way(
+    tmp_path: Path, open_page: Open
+) -> None:
+    with full_project(tmp_path / "project") as project, serving(project, "--as", "root") as served:
+        page = open_page(served.url)
+        page.click("nav a[href='#rate']")
+        page.wait_for_selector(".answer")
+        page.keyboard.press("s")
+        with page.expect_response("**/api/rate/item*"):
+            type_in_dialog(page, "later")
+        page.wait_for_timeout(200)
+        for route in ("rating", "undo"):
+            page.route(f"**/api/rate/{route}", lambda one: one.abort())
+        for key in "45":
+            page.keyboard.press(key)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("text=Everything is rated")
+        page.keyboard.press("u")
+        page.wait_for_selector("text=Not undone")
+        page.keyboard.press("Enter")
+        for route in ("rating", "undo"):
+            page.unroute(f"**/api/rate/{route}")
+        page.wait_for_selector("text=kept in this browser", state="detached")
+        assert served.get("/api/rate").json["items"][0]["state"] == "rated"
+        page.keyboard.press("u")
+        page.wait_for_selector(".answer button.main:not([disabled])")
+        (item,) = served.get("/api/rate").json["items"]
+        assert item["state"] == "skipped"
+        served.post("/api/rate/rating", {"key": item["key"], "value": [1, 1]})
+        page.keyboard.press("Enter")
+        page.wait_for_selector("text=root has already rated tone")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("text=1 of 1 rated by root, 0 left")
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_selector("text=Change the rating")
+
+
+def test_newer_link_opens_in_a_tab_whose_link_is_old(full: Served, open_page: Open) -> None:
+    page = open_page(f"{full.origin}/#token={'A' * 43}")
+    page.wait_for_selector("text=open the link")
+    page.evaluate("(url) => { location.href = url }", full.url)
+    page.wait_for_selector(".card")
+    assert page.url == f"{full.origin}/"

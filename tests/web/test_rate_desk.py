@@ -96,7 +96,7 @@ def test_rating_with_notes_and_marks_is_kept_once_however_often_it_is_sent(tmp_p
     (status,) = office.queue.standings()
     (rating,) = status.item.ratings
     assert (rating.value, rating.notes, rating.marks[0].text) == ([4, 5], {"warm": "very"}, "Hello")
-    with pytest.raises(InvalidInput, match="already rated"):
+    with pytest.raises(InvalidInput, match="ada has already rated case-1: look at that rating"):
         office.rate("ada", 1, [1, 1])
     assert office.rate("ada", 1, [1, 1], again=True)["own"]["value"] == [1, 1]
 
@@ -186,6 +186,10 @@ def test_agreement_by_criterion_and_rater_of_known_ratings() -> None:
     assert (by_rater["a"].rated, by_rater["b"].rated) == (4, 3)
     assert by_rater["a"].agreement == by_rater["b"].agreement == pytest.approx((0.5 + 1 + 0) / 3)
     assert [one.item.case for one in agreement.disagreements(items)] == ["case-4", "case-1"]
+    renamed = [replace(one, grader="human") for one in items]
+    names = {(row.grader, row.criterion): row.agreement for row in agreement.by_criterion(renamed)}
+    likert = "human (likert 1 to 5)"
+    assert names == {(likert, "warm"): 1.0, (likert, "short"): 0.5, ("human (binary)", "overall"): 0.0}
 
 
 def test_alpha_of_krippendorffs_own_example() -> None:

@@ -31,7 +31,7 @@ models:
 """
 
 
-def run_of(second: int, **outcomes: Any) -> Report:
+def run_of(second: int, definition: str = "", model: str = "m-1", **outcomes: Any) -> Report:
     """A run with a case for each name."""
     results = []
     for id, outcome in outcomes.items():
@@ -41,6 +41,7 @@ def run_of(second: int, **outcomes: Any) -> Report:
         exchanges = Exchange("say", "so", "m-1"), Exchange("judge", "ok", "j", "tone")
         attempt = replace(attempt, environment={"model": "m-1"}, transcript=exchanges)
         case = CaseFacts("capability", (attempt,), tags=("a",), difficulty="easy", score=score)
+        case = replace(case, fingerprint={"model": model, "case": definition if id == "same" else ""})
         results.append(Result(id, "evals/x.yaml", 1, "prompt", outcome, seconds=2.0, usage=used, case=case))
     suite = SuiteFacts("s", metrics=measure(tuple(results), {}))
     started = f"2026-01-01T00:00:0{second}Z"
@@ -74,6 +75,15 @@ def test_two_runs_show_flips_with_the_exact_test(tmp_path: Path) -> None:
     assert found["p"] == pytest.approx(2 / 2**6)
     assert (found["added"], found["gone"]) == (["new"], ["gone"])
     assert found["blocks"][0]["text"].startswith("compared to eval-1: 6 ")
+
+
+def test_two_runs_of_two_models_leave_out_what_was_edited(tmp_path: Path) -> None:
+    before = run_of(1, model="a", one="failed", same="passed")
+    now = run_of(2, "another", "b", one="passed", same="failed")
+    found = desk_of(tmp_path, before, now).compare({"before": "run0.json", "run": "run1.json"})
+    assert [flip["why"] for flip in found["flips"]] == ["not counted: another case", "passed"]
+    assert (found["both"], found["edited"], found["lost"], found["won"]) == (1, 1, 0, 1)
+    assert found["blocks"][0]["text"].endswith("1 not comparable")
 
 
 def test_list_has_the_latest_run_first_with_its_metrics_and_names_what_is_unreadable(tmp_path: Path) -> None:

@@ -13,6 +13,9 @@ function takeToken() {
   return true;
 }
 takeToken();
+window.addEventListener("hashchange", () => {
+  if (takeToken()) location.reload();  // a newer link was pasted into this tab
+});
 
 class Failure extends Error {
   constructor(problems, status) {
@@ -89,7 +92,6 @@ async function start() {
       h("nav", {"aria-label": "Parts"}, names.map(link)));
   };
   const open = () => {
-    if (takeToken()) location.reload();  // a newer link was pasted into this tab
     const name = location.hash.slice(1).split("/")[0];
     if (names.includes(name)) current = name;
     for (const [one, root] of Object.entries(made)) root.hidden = one !== current;

@@ -43,7 +43,8 @@ export function ratePage(root, api, about) {
       state.view = name;
       state.agreement = "";
       drawStatus();
-      drawBody();
+      if (name === "rate" && state.hasFailed) go(state.at);
+      else drawBody();
     }, {"aria-pressed": String(state.view === name)});
     fill(status, h("progress", {max: Math.max(state.items.length, 1), value: rated, "aria-label": "Progress"}),
       h("span", {}, `${rated} of ${state.items.length} rated by ${about.name}, ${left()} left`),
@@ -55,7 +56,7 @@ export function ratePage(root, api, about) {
   }
 
   function drawBody() {
-    if (state.view === "agreement") drawAgreement().catch(failed);
+    if (state.view === "agreement") drawAgreement();
     else if (state.view === "files") drawFiles();
     else drawItem();
   }
@@ -64,12 +65,22 @@ export function ratePage(root, api, about) {
 
   async function go(number) {
     state.at = number;
-    state.item = state.answer = null;
+    state.item = null;
+    state.hasFailed = false;
     drawStatus();
     if (number < 0) return drawBody();
+    let item;
     try {
-      state.item = await api.get("rate/item", {key: current().key});
-    } catch (error) { return failed(error); }
+      item = await api.get("rate/item", {key: current().key});
+    } catch (error) {
+      if (state.at !== number) return;
+      state.hasFailed = true;
+      if (state.view === "rate")
+        fill(body, h("p", {className: "warning"}, error.message), buttons(button("Try again", () => go(number))));
+      return;
+    }
+    if (state.at !== number) return;  // another one was asked for meanwhile
+    state.item = item;
     const own = state.item.own || {};
     state.answer = recall(draftKey(current().key), null) ||
       {values: valuesOf(own.value), note: own.note || "", notes: own.notes || {}, marks: own.marks || []};
@@ -87,6 +98,7 @@ export function ratePage(root, api, about) {
   }
 
   function valueOf(values) {
+    if (!state.item) return null;
     const {scale, outputs, questions} = state.item;
     if (scale.type === "ranking") return values.flat().length === outputs.length ? values : null;
     if (values.some((value) => value === null)) return null;
@@ -96,9 +108,11 @@ export function ratePage(root, api, about) {
 
   function drawItem() {
     const item = state.item;
+    if (!item && state.at >= 0) return fill(body, h("p", {className: "dim"}, "Loading …"));
     if (!item) {
       fill(body, h("h2", {}, state.items.length ? "Everything is rated. Thank you." : "Nothing waits for a rating."),
-        state.items.length ? null :
+        state.items.length ? buttons(button("Undo", undo, {disabled: !state.done.length, "aria-keyshortcuts": "u"}),
+                               button("Look through the ratings", () => go(0))) :
                              h("p", {className: "dim"}, "A run puts outputs here when a case has a human grader."));
       return;
     }
@@ -307,6 +321,7 @@ export function ratePage(root, api, about) {
   }
 
   function rank(number, isTied = false) {
+    if (!state.item) return;
     const values = state.answer.values;
     if (values.flat().includes(number) || number > state.item.outputs.length) return;
     if (isTied && values.length) values[values.length - 1] = [values[values.length - 1], number].flat();
@@ -340,6 +355,7 @@ export function ratePage(root, api, about) {
   }
 
   function drawAnswer(n) {
+    if (!state.item) return;
     const form = body.querySelector("form.answer"),
           label =
             document.activeElement && form.contains(document.activeElement) ? document.activeElement.textContent : null;
@@ -363,7 +379,9 @@ export function ratePage(root, api, about) {
     ];
   }
 
-  function keep() { remember(draftKey(current().key), state.answer); }
+  function keep() {
+    if (state.item) remember(draftKey(state.item.key), state.answer);
+  }
 
   // Saving: into the box of this browser first, from there to the server, until it is acknowledged.
 
@@ -372,16 +390,16 @@ export function ratePage(root, api, about) {
     if (value === null || !item || state.isBusy) return;
     const seconds = Math.round(performance.now() - state.began) / 1000;
     const notes = Object.fromEntries(Object.entries(state.answer.notes).filter(([, text]) => text));
-    const {note, marks} = state.answer;
+    const {answer} = state, {note, marks} = answer;
     const payload = {key: item.key, value, note, notes, marks, seconds, again: Boolean(item.own)};
     remember(outboxKey, [...recall(outboxKey, []).filter((one) => one.key !== item.key), payload]);
     state.isBusy = true;
     const answered = await send(payload).finally(() => { state.isBusy = false; });
     if (answered.refused) {
       await show("Not kept", answered.refused);
-      return go(at);
+      return load().catch(failed);  // somebody else may have completed it
     }
-    state.done.push({at, row: {...row}, own: item.own, answer: state.answer});
+    state.done.push({at, row: {...row}, own: item.own, answer});
     row.state = "rated";
     row.dispute = false;
     remember(draftKey(item.key), null);
@@ -412,6 +430,7 @@ export function ratePage(root, api, about) {
     }
     drawStatus();
     api.changed();
+    if (state.hasFailed && !own) go(state.at);
     return answered;
   }
 
@@ -423,7 +442,7 @@ export function ratePage(root, api, about) {
   }
 
   function next() {
-    const order = [...state.items.keys()], after = [...order.slice(state.at + 1), ...order.slice(0, state.at)];
+    const order = [...state.items.keys()], after = [...order.slice(state.at + 1), ...order.slice(0, state.at + 1)];
     const of = (...states) => after.find((n) => states.includes(state.items[n].state) || state.items[n].dispute);
     const found = of("open");
     const last = found === undefined ? of("skipped") : found;
@@ -450,21 +469,23 @@ export function ratePage(root, api, about) {
     if (!state.done.length || state.isBusy) return;
     const step = state.done.pop(), {key} = step.row;
     try {
-      drop({key});  // what was not sent yet is not sent any more
       if (step.own) await api.post("rate/rating", {key, ...step.own, again: true});
       else await api.post("rate/undo", {key, skip: Boolean(step.isSkip)});
     } catch (error) {
       state.done.push(step);
       return show("Not undone", error.message);
     }
+    drop({key});  // what was not sent yet is not sent any more
     state.items[step.at] = step.row;
-    remember(draftKey(key), step.answer);
+    remember(draftKey(key), step.own ? null : step.answer);
     announce("Undone.");
     go(step.at);
   }
 
   async function makeGold() {
-    const isGold = state.item.is_gold;
+    const isGold = state.item.is_gold, {value} = state.item.own;
+    if (!isGold && JSON.stringify(valueOf(state.answer.values)) !== JSON.stringify(value))
+      return show("Not yet", "Save what you have chosen first: the right rating is the one that is kept.");
     const given = isGold ? {} : await dialog("A gold item", (close) => {
       const why = h("input", {type: "text", id: "why"}), practice = h("input", {type: "checkbox"});
       return [
@@ -477,7 +498,7 @@ export function ratePage(root, api, about) {
     });
     if (!given) return;
     try {
-      await api.post("rate/gold", {key: current().key, value: isGold ? null : state.item.own.value, ...given});
+      await api.post("rate/gold", {key: current().key, value: isGold ? null : value, ...given});
       announce(isGold ? "It is an ordinary item now." : "It is a gold item now.");
       go(state.at);
     } catch (error) { await show("Not kept", error.message); }
@@ -486,10 +507,16 @@ export function ratePage(root, api, about) {
   // What was rated.
 
   async function drawAgreement() {
-    const found = await api.get("rate/agreement");
-    setTimeout(() => {
-      if (state.view === "agreement" && !root.hidden) drawAgreement().catch(failed);
+    clearTimeout(state.polling);
+    state.polling = setTimeout(() => {
+      if (state.view === "agreement") drawAgreement();
     }, 5000);
+    if (root.hidden) return;
+    let found;
+    try {
+      found = await api.get("rate/agreement");
+    } catch (error) { return failed(error); }
+    if (state.view !== "agreement") return;
     const text = JSON.stringify(found);
     if (state.agreement === text && body.querySelector("ul, table")) return;
     state.agreement = text;
@@ -537,9 +564,9 @@ export function ratePage(root, api, about) {
       if (!file.files.length) return;
       try {
         const taken = await api.post("rate/import", {name: file.files[0].name, text: await file.files[0].text()});
-        result.textContent =
-          `${count(taken.ratings, "new rating")}, ${taken.known} known already, ${count(taken.items, "new item")}.`;
         await load();
+        body.querySelector("[role=status]").textContent =
+          `${count(taken.ratings, "new rating")}, ${taken.known} known already, ${count(taken.items, "new item")}.`;
       } catch (error) { result.textContent = error.message; }
     });
     const saving = (name, text) => button(text, async () => {
@@ -582,7 +609,7 @@ export function ratePage(root, api, about) {
   const onlyRating = (work) => (event) => (isRating() ? work(event) : false);
   const keys = {
     s: onlyRating(skip),
-    u: onlyRating(undo),
+    u: () => (state.view === "rate" ? undo() : false),
     m: onlyRating(addMark),
     n: onlyRating(() => body.querySelector("#note").focus()),
     "?": help,
@@ -600,7 +627,10 @@ export function ratePage(root, api, about) {
       return true;
     }),
     ArrowRight: onlyRating(() => { go(Math.min(state.items.length - 1, state.at + 1)); }),
-    ArrowLeft: onlyRating(() => { go(Math.max(0, state.at - 1)); })
+    ArrowLeft: () => {
+      if (state.view !== "rate" || !state.items.length) return false;
+      return go(state.at < 0 ? state.items.length - 1 : Math.max(0, state.at - 1));
+    }
   };
   for (let n = 0; n <= 9; n += 1)
     keys[String(n)] = onlyRating(() => {

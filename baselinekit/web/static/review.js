@@ -53,6 +53,8 @@ export function reviewPage(root, desk) {
     });
     const seen = new Set(state.cards.flatMap((card) => card.members.map((member) => member.seen)));
     state.decided = new Map([...kept].filter(([key]) => seen.has(key)));
+    for (const [key, {coveredBy}] of state.decided)  // a rule that is gone covers nothing
+      if (coveredBy && !coveredBy.some((one) => state.decided.has(one))) state.decided.delete(key);
     state.steps = [];
     state.at = 0;
     state.open = new Set(state.cards.slice(0, 1));
@@ -155,9 +157,9 @@ export function reviewPage(root, desk) {
   // What tells a closed card from the next one: both values, where they are short.
   function inBrief(card) {
     const texts = (card.sides || []).map((side) => side && (side.parts || []).map(([, text]) => text).join(""));
-    return texts.length === 2 && texts.every((text) => text && text.length <= 40 && !text.includes("\n")) ?
-      texts.join(" → ") :
-      "";
+    if (texts.length !== 2 || texts.some((text) => !text || text.length > 40 || text.includes("\n"))) return "";
+    const [was, now] = card.sides.map((side) => side.type);
+    return was === now ? texts.join(" → ") : `${texts[0]} (${was}) → ${texts[1]} (${now})`;
   }
 
   function verbOf(card) {
@@ -210,7 +212,7 @@ export function reviewPage(root, desk) {
 
   async function drawDiff(card, element) {
     const entries = card.members.map(
-      (member) => state.decided.get(member.seen) || entry(member, {decision: "accept", confirm: true}));
+      (member) => sent(state.decided.get(member.seen) || entry(member, {decision: "accept", confirm: true})));
     try {
       const {lines, problems} = await desk.diff(card, entries);
       fill(element, lines.length ? diffLines(lines) : h("p", {className: "dim"}, "no file changes"),
@@ -291,10 +293,12 @@ export function reviewPage(root, desk) {
   function entry(member, decision) { return {id: member.id, seen: member.seen, ...decision}; }
 
   // `covered`: what a rule settles besides; it is decided by the rule, and is not sent.
+  const sent = ({coveredBy, ...rest}) => rest;
   function decide(chosen, decision, covered = []) {
     if (!chosen.length) return;
     state.steps.push(new Map(state.decided));
-    for (const member of covered) state.decided.set(member.seen, {...entry(member, decision), isCovered: true});
+    const coveredBy = chosen.map((member) => member.seen);
+    for (const member of covered) state.decided.set(member.seen, {...entry(member, decision), coveredBy});
     for (const member of chosen) state.decided.set(member.seen, entry(member, decision));
     after([...chosen, ...covered]);
     announce(`${count(chosen.length + covered.length, "change")} ${DONE[decision.decision]}`);
@@ -303,9 +307,9 @@ export function reviewPage(root, desk) {
   // The decisions as they are sent: those that are alike as one.
   function decisions() {
     const alike = new Map();
-    for (const {id, seen, isCovered, ...decision} of state.decided.values()) {
+    for (const {id, seen, coveredBy, ...decision} of state.decided.values()) {
       const key = JSON.stringify(decision);
-      if (!isCovered) alike.set(key, [...(alike.get(key) || []), seen]);
+      if (!coveredBy) alike.set(key, [...(alike.get(key) || []), seen]);
     }
     return [...alike].map(([key, seen]) => ({id: "*", seen, ...JSON.parse(key)}));
   }
@@ -322,7 +326,7 @@ export function reviewPage(root, desk) {
   async function confirmed(chosen, what = "") {
     const questions = [...new Set(chosen.map((member) => member.confirm).filter(Boolean))];
     if (!questions.length) return {};
-    const many = chosen.length > 1 ? `${chosen.length} changes: ` : "";
+    const many = chosen.length > 1 ? `${chosen.length} changes, each: ` : "";
     const isSure = await confirmInWords(`${what}${many}${questions.join(" ")}`, "accept");
     return isSure ? {confirm: true} : null;
   }
@@ -361,12 +365,17 @@ export function reviewPage(root, desk) {
   async function instead(card, verb, title, offers, none) {
     const chosen = undecided(card);
     if (!chosen.length) return;
-    const check = (value) =>
-      desk.check(chosen.map((member) => entry(member, {decision: verb, value, confirm: true})), offers);
+    const check = async (value) => {
+      const entries = chosen.map((member) => entry(member, {decision: verb, value, confirm: true}));
+      const seen = new Set(await desk.check(entries, offers)), own = new Set(chosen);
+      const covered = state.cards.flatMap((one) => one.members).filter((one) => seen.has(one.seen) && !own.has(one));
+      const rejected = covered.filter((one) => (state.decided.get(one.seen) || {}).decision === "reject").length;
+      if (rejected) throw new Error(`it also covers ${count(rejected, "change")} that you have rejected`);
+      return covered;
+    };
     const taken = await choose(title, offers, none, check);
     if (!taken) return;
-    const seen = new Set(taken.covered), own = new Set(chosen);
-    const covered = state.cards.flatMap((card) => card.members).filter((one) => seen.has(one.seen) && !own.has(one));
+    const {covered} = taken;
     const confirm = await confirmed(verb === "placeholder" ? chosen : covered, covered.length ? "also ignored: " : "");
     if (confirm) decide(chosen, {decision: verb, value: taken.value, ...confirm}, covered);
   }
@@ -376,11 +385,16 @@ export function reviewPage(root, desk) {
   const ignore = (card) =>
     instead(card, "ignore", "Which path is ignored from now on?", card.rules, card.why_none.rules);
 
+  // A rule ends with its decision, and with that about any change that it covers.
   function undecide(card) {
     state.steps.push(new Map(state.decided));
-    card.members.forEach((member) => state.decided.delete(member.seen));
-    redraw(card);
+    const ended =
+      new Set(card.members.flatMap(({seen}) => [seen, ...((state.decided.get(seen) || {}).coveredBy || [])]));
+    for (const [seen, {coveredBy}] of state.decided)
+      if (ended.has(seen) || (coveredBy || []).some((one) => ended.has(one))) state.decided.delete(seen);
+    drawList();
     drawBar();
+    focusOn(card);
   }
 
   function undo() {
@@ -453,8 +467,11 @@ export function reviewPage(root, desk) {
 
   function written(result) {
     return dialog("Written",
-      (close) => [h("p", {}, Object.entries(result.counts).map(([verb, n]) => `${n} ${DONE[verb] || verb}`).join(", "),
-                    result.left ? `, ${result.left} left` : ""),
+      (close) => [h("p", {},
+                    [
+                      ...Object.entries(result.counts).map(([verb, n]) => `${n} ${DONE[verb] || verb}`),
+                      ...(result.left ? [`${result.left} left`] : [])
+                    ].join(", ")),
         h("ul", {}, result.files.map((file) => h("li", {}, h("code", {}, file)))),
         result.failures.map((text) => h("p", {className: "warning"}, text)),
         result.left && document_.sources.length ? h("p", {}, "The answers are those of the files as they were: ",

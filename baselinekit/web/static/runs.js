@@ -268,9 +268,12 @@ export function runsPage(root, api) {
       `${found.lost} lost and ${found.won} won of ${found.both} in both; a split as uneven has p = ${
         found.p.toPrecision(3)} by chance (exact McNemar test).` :
       `Nothing flipped between passed and failed in ${found.both} that are in both.`;
+    const edited = found.edited ?
+      ` ${count(found.edited, "case")} of another definition ${found.edited > 1 ? "are" : "is"} not counted.` :
+      "";
     fill(body, h("p", {}, h("a", {href: "#runs"}, "All runs")), h("h2", {}, "Two runs"),
       h("p", {className: "dim"}, h("a", {href: address(before)}, before), " → ", h("a", {href: address(now)}, now)),
-      h("p", {}, test), flips.length ? table(["case", "before", "now", "why"], flips, false) : null,
+      h("p", {}, test, edited), flips.length ? table(["case", "before", "now", "why"], flips, false) : null,
       ["added", "gone"].map(
         (word) => (found[word].length ? h("p", {}, `${word}: ${found[word].slice(0, 50).join(", ")}`) : null)),
       blocks(found.blocks));
