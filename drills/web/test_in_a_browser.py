@@ -3,6 +3,7 @@ every field, with 60 changes, two raters, and a run of 5,000 cases."""
 
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -374,6 +375,41 @@ def test_rating_that_cannot_be_sent_or_kept_is_neither_lost_nor_in_the_way(
         page.wait_for_selector("text=1 of 1 rated by root, 0 left")
         page.keyboard.press("ArrowLeft")
         page.wait_for_selector("text=Change the rating")
+
+
+def test_keys_typed_ahead_are_for_the_item_that_comes(tmp_path: Path, open_page: Open) -> None:
+    """Two digits and Enter for each of ten items, faster than the server answers."""
+    with console(tmp_path / "rated") as project:
+        cases = "".join(CASE.format(n=n).replace("range:", "criteria: [x, y], range:") for n in range(10))
+        (project.folder / "evals").mkdir()
+        (project.folder / "evals/a.yaml").write_text(cases)
+        (project.folder / "baselinekit.yaml").write_text(commands({"say": "an answer"}))
+        assert project.run("baselinekit run evals -q").exit_code == 3
+        with serving(project, "--as", "root", "--rater", "ada") as served:
+            page = open_page(served.raters["ada"])
+            order = [one["key"] for one in served.get("/api/rate", "ada").json["items"]]
+            typed = [[1 + n % 5, 1 + n // 2] for n in range(10)]
+            page.wait_for_selector(".answer")
+            page.route("**/api/rate/*", lambda one: (time.sleep(0.1), one.continue_()))
+            for values in typed:
+                for number in values:
+                    page.keyboard.press(str(number))
+                page.keyboard.press("Enter")
+            page.wait_for_selector("text=Everything is rated")
+            values = {
+                key: served.get(f"/api/rate/item?key={key}", "ada").json["own"]["value"] for key in order
+            }
+            assert [*values.values()] == typed
+            page.unroute("**/api/rate/*")
+            page.keyboard.press("ArrowLeft")
+            page.wait_for_selector("text=Change the rating")
+            page.keyboard.press("1")
+            page.keyboard.press("Enter")
+            page.wait_for_selector("text=Everything is rated")
+            page.keyboard.press("u")
+            page.wait_for_selector("text=Change the rating")
+            kept = served.get(f"/api/rate/item?key={order[-1]}", "ada").json["own"]["value"]
+            assert kept == typed[-1]
 
 
 def test_newer_link_opens_in_a_tab_whose_link_is_old(full: Served, open_page: Open) -> None:

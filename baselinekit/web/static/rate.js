@@ -13,7 +13,9 @@ export function ratePage(root, api, about) {
   const outboxKey = `baselinekit-outbox-${about.id}-${about.name}`;
   const draftKey = (key) => `baselinekit-draft-${about.id}-${about.name}-${key}`;
   const state =
-    {items: [], at: -1, item: null, answer: null, done: [], began: 0, timer: 0, view: "rate", isBusy: false};
+    {items: [], at: -1, item: null, answer: null, done: [], began: 0, timer: 0, view: "rate", isBusy: false, ahead: []};
+  const kept = new Set();  // the items whose rating the server has acknowledged in this tab
+  let sending = Promise.resolve();
   const status = h("div", {className: "tools"}), body = h("div", {});
 
   const current = () => state.items[state.at];
@@ -68,33 +70,54 @@ export function ratePage(root, api, about) {
     state.item = null;
     state.hasFailed = false;
     drawStatus();
-    if (number < 0) return drawBody();
+    if (number < 0) {
+      state.ahead = [];
+      return drawBody();
+    }
     let item;
     try {
       item = await api.get("rate/item", {key: current().key});
     } catch (error) {
       if (state.at !== number) return;
       state.hasFailed = true;
+      state.ahead = [];
       if (state.view === "rate")
         fill(body, h("p", {className: "warning"}, error.message), buttons(button("Try again", () => go(number))));
       return;
     }
     if (state.at !== number) return;  // another one was asked for meanwhile
-    state.item = item;
+    const unsent = recall(outboxKey, []).find((one) => one.key === item.key && !one.refused);
+    state.item = unsent ? {...item, own: unsent, isUnsent: !item.own} : item;
     const own = state.item.own || {};
     state.answer = recall(draftKey(current().key), null) ||
       {values: valuesOf(own.value), note: own.note || "", notes: own.notes || {}, marks: own.marks || []};
     state.began = performance.now();
     drawBody();
+    goOn();
+  }
+
+  // What is typed while a rating is sent or an item is loaded is for the item that comes: it waits.
+  const isWaiting = () => state.isBusy || (!state.item && state.at >= 0 && !state.hasFailed);
+  function typed(work) {
+    if (isWaiting()) state.ahead.push(work);
+    else if (state.item) work();
+    return true;
+  }
+  function goOn() {
+    while (state.ahead.length && !isWaiting()) {
+      state.ahead.shift()();
+      if (document.querySelector("dialog[open]")) state.ahead = [];  // the keys after it are for the dialog
+    }
   }
 
   // A rating as the page holds it: a value for each question, or the order of a ranking.
   function valuesOf(value) {
     const {scale, questions} = state.item;
     if (value === undefined || value === null) return scale.type === "ranking" ? [] : questions.map(() => null);
+    if (scale.type === "ranking") return structuredClone(value);
     if (scale.type === "binary")
       return [scale.options.findIndex((one) => JSON.stringify(one) === JSON.stringify(value)) + 1];
-    return Array.isArray(value) ? value : [value];
+    return Array.isArray(value) ? [...value] : [value];
   }
 
   function valueOf(values) {
@@ -355,10 +378,10 @@ export function ratePage(root, api, about) {
   }
 
   function drawAnswer(n) {
-    if (!state.item) return;
-    const form = body.querySelector("form.answer"),
-          label =
-            document.activeElement && form.contains(document.activeElement) ? document.activeElement.textContent : null;
+    const form = body.querySelector("form.answer");
+    if (!state.item || !form) return;
+    const label =
+      document.activeElement && form.contains(document.activeElement) ? document.activeElement.textContent : null;
     fill(form, questions(), note(), actions());
     const groups = form.querySelectorAll(".question");
     const same =
@@ -386,20 +409,22 @@ export function ratePage(root, api, about) {
   // Saving: into the box of this browser first, from there to the server, until it is acknowledged.
 
   async function save() {
-    const item = state.item, value = item && valueOf(state.answer.values), at = state.at, row = current();
+    const item = state.item, value = item && valueOf(state.answer.values), row = current();
     if (value === null || !item || state.isBusy) return;
     const seconds = Math.round(performance.now() - state.began) / 1000;
     const notes = Object.fromEntries(Object.entries(state.answer.notes).filter(([, text]) => text));
-    const {answer} = state, {note, marks} = answer;
-    const payload = {key: item.key, value, note, notes, marks, seconds, again: Boolean(item.own)};
+    const answer = structuredClone(state.answer), {note, marks} = answer;
+    const again = Boolean(item.own) && !item.isUnsent;
+    const payload = {key: item.key, value: structuredClone(value), note, notes, marks, seconds, again};
     remember(outboxKey, [...recall(outboxKey, []).filter((one) => one.key !== item.key), payload]);
-    state.isBusy = true;
+    state.isBusy = body.querySelector("form.answer").inert = true;
     const answered = await send(payload).finally(() => { state.isBusy = false; });
     if (answered.refused) {
+      state.ahead = [];
       await show("Not kept", answered.refused);
       return load().catch(failed);  // somebody else may have completed it
     }
-    state.done.push({at, row: {...row}, own: item.own, answer});
+    state.done.push({row: {...row}, own: item.isUnsent ? null : item.own, answer});
     row.state = "rated";
     row.dispute = false;
     remember(draftKey(item.key), null);
@@ -410,13 +435,25 @@ export function ratePage(root, api, about) {
   }
 
   // Send what waits, the oldest first. `own`: the one that was just entered, whose refusal is shown at once.
-  async function send(own = null) {
+  function send(own = null) {
+    clearTimeout(state.timer);
+    const now = sending.then(() => sendAll(own));
+    sending = now.catch(() => {});
+    return now;
+  }
+
+  async function sendAll(own) {
     const answered = {};
     for (const payload of recall(outboxKey, []).filter((one) => !one.refused)) {
       try {
-        const item = await api.post("rate/rating", payload);
-        if (own && payload.key === own.key) answered.item = item;
+        const item = await api.post("rate/rating", {...payload, again: payload.again || kept.has(payload.key)});
+        kept.add(payload.key);
         drop(payload);
+        if (own && payload.key === own.key) answered.item = item;
+        else if (state.item && state.item.key === payload.key) {
+          state.item = item;  // it is kept now, and a later one replaces it
+          if (state.view === "rate") drawItem();
+        }
       } catch (error) {
         if (error.status !== 422) {
           later();
@@ -434,7 +471,11 @@ export function ratePage(root, api, about) {
     return answered;
   }
 
-  function drop(payload) { remember(outboxKey, recall(outboxKey, []).filter((one) => one.key !== payload.key)); }
+  // Take a rating out of the box, but not another one of the same item that was entered meanwhile.
+  function drop(payload) {
+    const text = JSON.stringify(payload);
+    remember(outboxKey, recall(outboxKey, []).filter((one) => JSON.stringify(one) !== text));
+  }
 
   function later() {
     clearTimeout(state.timer);
@@ -456,11 +497,14 @@ export function ratePage(root, api, about) {
       return [text, buttons(button("Skip it", go_, {className: "main"}), button("Cancel", () => close(null)))];
     });
     if (!reason) return;
-    const at = state.at, row = current();
+    const row = current(), answer = structuredClone(state.answer);
+    state.isBusy = true;
     try {
       await api.post("rate/skip", {key: row.key, reason});
-    } catch (error) { return show("Not skipped", error.message); }
-    state.done.push({at, row: {...row}, isSkip: true, answer: state.answer});
+    } catch (error) { return show("Not skipped", error.message); } finally {
+      state.isBusy = false;
+    }
+    state.done.push({row: {...row}, isSkip: true, answer});
     if (row.state !== "rated") row.state = "skipped";
     next();
   }
@@ -468,18 +512,27 @@ export function ratePage(root, api, about) {
   async function undo() {
     if (!state.done.length || state.isBusy) return;
     const step = state.done.pop(), {key} = step.row;
+    state.isBusy = true;
+    state.ahead = [];
+    clearTimeout(state.timer);
     try {
+      await sending;  // one that is on its way arrives first
       if (step.own) await api.post("rate/rating", {key, ...step.own, again: true});
       else await api.post("rate/undo", {key, skip: Boolean(step.isSkip)});
+      if (!step.own && !step.isSkip) kept.delete(key);
     } catch (error) {
       state.done.push(step);
+      later();
       return show("Not undone", error.message);
-    }
-    drop({key});  // what was not sent yet is not sent any more
-    state.items[step.at] = step.row;
+    } finally { state.isBusy = false; }
+    if (!step.isSkip)  // what was not sent yet is not sent any more
+      remember(outboxKey, recall(outboxKey, []).filter((one) => one.key !== key));
+    if (recall(outboxKey, []).length) later();
+    const at = state.items.findIndex((one) => one.key === key);  // a list that was loaded again has another order
+    if (at >= 0) state.items[at] = step.row;
     remember(draftKey(key), step.own ? null : step.answer);
     announce("Undone.");
-    go(step.at);
+    go(at);
   }
 
   async function makeGold() {
@@ -515,7 +568,10 @@ export function ratePage(root, api, about) {
     let found;
     try {
       found = await api.get("rate/agreement");
-    } catch (error) { return failed(error); }
+    } catch (error) {
+      if (state.view === "agreement") failed(error);
+      return;
+    }
     if (state.view !== "agreement") return;
     const text = JSON.stringify(found);
     if (state.agreement === text && body.querySelector("ul, table")) return;
@@ -605,37 +661,41 @@ export function ratePage(root, api, about) {
   }
 
   let tied = false;
-  const isRating = () => state.view === "rate" && state.item;
+  const isRating = () => state.view === "rate" && (state.item || isWaiting());
   const onlyRating = (work) => (event) => (isRating() ? work(event) : false);
   const keys = {
-    s: onlyRating(skip),
-    u: () => (state.view === "rate" ? undo() : false),
-    m: onlyRating(addMark),
-    n: onlyRating(() => body.querySelector("#note").focus()),
+    s: onlyRating(() => typed(skip)),
+    u: () => {
+      if (state.view !== "rate") return false;
+      return isWaiting() ? state.ahead.push(undo) : undo();
+    },
+    m: onlyRating(() => typed(addMark)),
+    n: onlyRating(() => typed(() => body.querySelector("#note").focus())),
     "?": help,
-    "=": onlyRating(() => {
+    "=": onlyRating(() => typed(() => {
       if (state.item.outputs.length === 2 && state.item.scale.tie) {
         state.answer.values = [[1, 2]];
         keep();
         drawAnswer(0);
       } else tied = state.item.scale.tie;
-    }),
+    })),
     Enter: onlyRating((event) => {
       const isChosen = event.target.closest(".choices [aria-pressed=true]");
       if (!isChosen && event.target.closest("button, a, summary, input")) return false;
-      save();
-      return true;
+      return typed(save);
     }),
-    ArrowRight: onlyRating(() => { go(Math.min(state.items.length - 1, state.at + 1)); }),
+    ArrowRight: onlyRating(() => typed(() => go(Math.min(state.items.length - 1, state.at + 1)))),
     ArrowLeft: () => {
       if (state.view !== "rate" || !state.items.length) return false;
-      return go(state.at < 0 ? state.items.length - 1 : Math.max(0, state.at - 1));
+      return state.at < 0 ? go(state.items.length - 1) : typed(() => go(Math.max(0, state.at - 1)));
     }
   };
   for (let n = 0; n <= 9; n += 1)
     keys[String(n)] = onlyRating(() => {
-      digit(n, tied);
-      tied = false;
+      typed(() => {
+        digit(n, tied);
+        tied = false;
+      });
       return !body.querySelector(".question input[type=number]:focus");
     });
   onKeys(root, keys);

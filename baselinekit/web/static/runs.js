@@ -263,7 +263,7 @@ export function runsPage(root, api) {
     const flips = found.flips.map((flip) => [{text: flip.id, is_code: true}, {text: flip.before, tone: flip.before},
                                     {text: flip.now, tone: flip.now}, flip.why]);
     const test = !found.both ?
-      "These runs have no case in common." :
+      `These runs have no case in common${found.edited ? " that is still the same" : ""}.` :
       found.lost + found.won ?
       `${found.lost} lost and ${found.won} won of ${found.both} in both; a split as uneven has p = ${
         found.p.toPrecision(3)} by chance (exact McNemar test).` :
