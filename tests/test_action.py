@@ -434,12 +434,12 @@ def test_action_state_tells_green_from_changed_and_approved(terminal: Console) -
     claims = RUNS.replace("baseline: {", "baseline: {approved_by: ada, ").replace("two", "three")
     pull = PullRequest(terminal, OURS, OURS | {"baselines/one.yaml": claims})
     log = pull.temp / "gh.log"
-    given, told = '*/commits/*/status*) echo "$APPROVED" ;;', f'*) echo "$@" >> "{log}" ;;'
+    answers, logs = '*/commits/*/status*) echo "$APPROVED" ;;', f'*) echo "$@" >> "{log}" ;;'
     states = []
     by_ada = "approved by ada in 1 file"
     for approved, base in (("", pull.base), (by_ada, pull.base), ("", pull.head), (by_ada, "")):
         (terminal.bin / "gh").write_text(
-            f'#!/bin/sh\nAPPROVED="{approved}"\ncase "$*" in {given} {told} esac\n'
+            f'#!/bin/sh\nAPPROVED="{approved}"\ncase "$*" in {answers} {logs} esac\n'
         )
         (terminal.bin / "gh").chmod(0o755)
         pull.base = base

@@ -18,7 +18,14 @@ from baselinekit.cli.recipes import parse_path_rules
 from baselinekit.commands import refresh as refreshing, review as reviewing
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.project import Project
-from baselinekit.commands.refresh import LearnPlan, LearnProposal, Permit, RefreshScope, mask_proposal
+from baselinekit.commands.refresh import (
+    NO_ANSWERS,
+    LearnPlan,
+    LearnProposal,
+    Permit,
+    RefreshScope,
+    mask_proposal,
+)
 from baselinekit.errors import NothingSelected, Place, Problem
 from baselinekit.kinds.table import kind_of
 from baselinekit.learning.lesson import ACCEPT, is_learnable_if_unchanged
@@ -37,7 +44,6 @@ _MOST_IN_A_COMMAND = 4
 _MOST_PROBLEMS = 20
 
 _MOST_STAYS = 10
-_NO_ANSWERS = "BK530"
 _PENDING = 3
 
 
@@ -213,7 +219,7 @@ def refresh(options: RefreshOptions) -> int:
 def has_no_answers(proposal: model.RefreshProposal) -> bool:
     """Whether none of the named baselines has a stored answer."""
     codes = {refusal.problem.code for refusal in proposal.refusals}
-    return not proposal.plans and codes == {_NO_ANSWERS}
+    return not proposal.plans and codes == {NO_ANSWERS}
 
 
 def accept_changes(
@@ -420,7 +426,7 @@ def review(options: ReviewOptions) -> int:
         try:
             proposal = refreshing.propose(project, scope, context)
         except NothingSelected as nothing:
-            if options.words or nothing.problems[0].code != _NO_ANSWERS:
+            if options.words or nothing.problems[0].code != NO_ANSWERS:
                 raise
             proposal = model.RefreshProposal(())
         proposal = select_paths(proposal, options.paths)
@@ -520,13 +526,14 @@ class ReviewSession(MutableStruct):
 
     def write_page(self, path: str) -> None:
         """Write the page, and how its decisions come back."""
-        from baselinekit.web.review import ReviewDesk, write_page  # the page is not needed otherwise
+        from baselinekit.web.pages import static_page  # the page is not needed otherwise
+        from baselinekit.web.review import ReviewDesk
 
         results, operator = self.options.results, cli.typed_command().operator
         source = [word for name in results for word in ("--from", name)]
         command = shlex.join(["baselinekit", "review", *source, *operator, "--decide", "decisions.json"])
         desk = ReviewDesk(self.project, self.scope, self.context)
-        write_text(path, write_page(desk.document(self.proposal, with_diffs=True) | {"command": command}))
+        write_text(path, static_page(desk.document(self.proposal, with_diffs=True) | {"command": command}))
         complain([refusal.problem for refusal in self.proposal.refusals])
         screen.say(f"wrote {path}: {count_noun(len(self.proposal.groups), 'decision')}")
         screen.next_commands([screen.safe_line(command)])

@@ -63,6 +63,9 @@ from baselinekit.values.equality import identical
 from baselinekit.values.paths import of_any_row, parse, render
 from baselinekit.values.places import places, value_at, with_texts, with_values
 
+NO_ANSWERS = "BK530"
+"""The code where no answer of a compare is kept: nothing is pending."""
+
 
 class RefreshScope(Struct):
     """What a refresh covers: `words` are ids (with wildcards) or paths. `results`: the name and the text of
@@ -103,7 +106,7 @@ def pending_answers(project: Project, scope: RefreshScope, chosen: Iterable[Base
         elif baseline.id in scope.words:
             reason = "it passed when it was last compared, or none could be kept"
             hint = f"{compare_command(project, baseline)}, or refresh --replay"
-            problem = Problem("BK530", f"no answer of {baseline.id} is kept: {reason}", hint)
+            problem = Problem(NO_ANSWERS, f"no answer of {baseline.id} is kept: {reason}", hint)
             yield model.RefreshRefusal(baseline.id, baseline.source.file, problem)
 
 
@@ -215,7 +218,7 @@ def propose(project: Project, scope: RefreshScope, context: RunContext) -> model
         message = f"there is nothing to refresh: {_kept_answers(project)}"
         if scope.results:
             message = f"nothing failed in {' and '.join(name for name, _ in scope.results)}"
-        raise NothingSelected(Problem("BK530", message, "baselinekit compare or run, or refresh --replay"))
+        raise NothingSelected(Problem(NO_ANSWERS, message, "baselinekit compare or run, or refresh --replay"))
     return model.RefreshProposal(plans, group_changes(plans), tuple(refusals), tuple(passing))
 
 
@@ -705,7 +708,7 @@ def propose_learning(
         chosen = [baseline for baseline in chosen if baseline.id in pending]
     if not chosen:
         message = "there is nothing to learn: no compare has failed since"
-        raise NothingSelected(Problem("BK530", message, "baselinekit compare"))
+        raise NothingSelected(Problem(NO_ANSWERS, message, "baselinekit compare"))
     here, plans, failures = CaptureEnvironment(project, context.clients), list[LearnPlan](), list[Problem]()
     prepared: list[tuple[Baseline, Matcher, Setting]] = []
     for baseline in chosen:

@@ -74,8 +74,14 @@ class Queue(Struct):
 
     def rate(self, item: RatingItem, rating: Rating, again: bool = False) -> ItemStatus:
         """Enter a rating, and return the state of its item."""
-        rating = replace(rating, note=self.project.redactor.mask(rating.note))
-        return status_of(self.ratings.rate(item.key, rating, again))
+        return status_of(self.ratings.rate(item.key, self.masked(rating), again))
+
+    def masked(self, rating: Rating) -> Rating:
+        """The rating without secrets in what was written with it."""
+        mask = self.project.redactor.mask
+        notes = {name: mask(text) for name, text in rating.notes.items() if text}
+        marks = tuple(replace(mark, text=mask(mark.text), note=mask(mark.note)) for mark in rating.marks)
+        return replace(rating, note=mask(rating.note), notes=notes, marks=marks)
 
     def stamp(self) -> str:
         return datetime.fromtimestamp(self.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -129,9 +135,9 @@ def import_ratings(queue: Queue, text: str, name: str) -> Imported:
     """Import all ratings of a file, or none if anything is wrong; each problem is reported with its line."""
     is_table = name.lower().endswith(".csv")
     items, problems = (load_table if is_table else load_ratings)(text, name, queue.ratings.all())
-    mask, stamp = queue.project.redactor.mask, queue.stamp()
+    stamp = queue.stamp()
     for number, item in items.items():
-        ratings = [replace(one, at=one.at or stamp, note=mask(one.note)) for one in item.ratings]
+        ratings = [replace(queue.masked(one), at=one.at or stamp) for one in item.ratings]
         items[number] = replace(item, ratings=tuple(ratings))
     try:
         new_items, new_ratings = queue.ratings.merge(items, problems)

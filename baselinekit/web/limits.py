@@ -28,6 +28,9 @@ MOST_DIFF_LINES = 400
 LONGEST_LINE = 2_000
 """Of a diff: an output on one line is shown twice."""
 
+LONGEST_IN_LIST = 200
+"""Characters of a value in the list of a card's baselines, which may be hundreds."""
+
 LONGEST_TEXT = 100_000
 """Characters of one side of a change, or of an output: a browser shows no more without a stutter."""
 

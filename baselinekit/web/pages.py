@@ -22,9 +22,9 @@ def joined(name: str, seen: set[str] | None = None) -> str:
     return "".join(before) + _EXPORT.sub("", _IMPORT.sub("", text))
 
 
-def static_page(title: str, data: Json) -> str:
-    """A page that loads nothing and sends nothing. Only our own style and script run in it; the data is text
-    that the script reads, in which nothing can end it."""
+def static_page(data: Json) -> str:
+    """The review as one file that loads nothing and sends nothing, and exports the decisions. Only our own
+    style and script run in it; the data is text that the script reads, in which nothing can end it."""
     style, script = (_FOLDER / "page.css").read_text("utf-8"), joined("static.js")
     digests = [b64encode(sha256(text.encode()).digest()).decode() for text in (style, script)]
     policy = f"default-src 'none'; style-src 'sha256-{digests[0]}'; script-src 'sha256-{digests[1]}'; "
@@ -37,4 +37,4 @@ def static_page(title: str, data: Json) -> str:
     )
     page = re.sub(r"<link .*>\n", lambda _: head, page, count=1)
     page = re.sub(r"<script .*</script>", lambda _: end, page, count=1)
-    return page.replace("<title>baselinekit</title>", f"<title>{title} – baselinekit</title>")
+    return page.replace("<title>baselinekit</title>", "<title>Review – baselinekit</title>")

@@ -106,11 +106,9 @@ class RateDesk:
             if is_judge and state == "closed":
                 continue  # only disputes are for an adjudicator
             order = (not is_practice, state == "skipped", _digest(same_person(rater), item.key))
-            title = {"key": item.key, "case": item.case, "grader": item.grader, "state": state}
-            rows.append(
-                (order, {**title, "practice": is_practice, "dispute": self._is_dispute(status, rater)})
-            )
-        return {"rater": rater, "items": [row for _, row in sorted(rows, key=lambda pair: pair[0])]}
+            dispute = self._is_dispute(status, rater)
+            rows.append((order, {"key": item.key, "case": item.case, "state": state, "dispute": dispute}))
+        return {"items": [row for _, row in sorted(rows, key=lambda pair: pair[0])]}
 
     @staticmethod
     def _is_dispute(status: ItemStatus, rater: str) -> bool:
@@ -180,17 +178,9 @@ class RateDesk:
         for mark in wanted.marks:
             if texts.get(mark.part, "")[mark.start : mark.end] != mark.text:
                 raise InvalidInput(Problem("BK741", f"{mark.text!r} is not at that place", "mark it again"))
-        mask = self._project.redactor.mask
-        rating = Rating(
-            rater,
-            wanted.value,
-            self._queue.stamp(),
-            wanted.note,
-            wanted.seconds,
-            {name: mask(text) for name, text in wanted.notes.items() if text},
-            tuple(replace(mark, note=mask(mark.note)) for mark in wanted.marks),
-            again=wanted.again or same_person(rater) in item.seen_by,
-        )
+        words = wanted.note, wanted.seconds, wanted.notes, wanted.marks
+        is_again = wanted.again or same_person(rater) in item.seen_by
+        rating = self._queue.masked(Rating(rater, wanted.value, self._queue.stamp(), *words, is_again))
         is_new = own is None or _words_of(own) != _words_of(rating)
         if own is not None and is_new and not wanted.again:
             message = f"{rater} has already rated {item.case}"

@@ -19,7 +19,7 @@ from baselinekit.changes.reviewing import (
 from baselinekit.commands import refresh as refreshing, review as reviewing
 from baselinekit.commands.context import RunContext
 from baselinekit.commands.project import Project
-from baselinekit.commands.refresh import Permit, RefreshScope, mask_proposal
+from baselinekit.commands.refresh import NO_ANSWERS, Permit, RefreshScope, mask_proposal
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected
 from baselinekit.escape import escape_controls
 from baselinekit.kinds.bodies import is_byte_hash
@@ -46,15 +46,13 @@ from baselinekit.values.places import value_or_absent
 from baselinekit.values.texts import mask_and_clip, no_mask
 from baselinekit.web.limits import (
     LONGEST_DIFFS,
+    LONGEST_IN_LIST,
     LONGEST_LINE,
     LONGEST_TEXT,
     MOST_CARDS,
     MOST_DIFF_LINES,
     MOST_FILES_OF_A_DIFF,
 )
-from baselinekit.web.pages import static_page
-
-_NO_ANSWERS = "BK530"
 
 
 class ReviewDesk:
@@ -69,11 +67,11 @@ class ReviewDesk:
     def propose(self) -> RefreshProposal:
         try:
             self._shown = refreshing.propose(self._project, self._scope, self._context)
-            return self._shown
         except NothingSelected as nothing:
-            if nothing.problems[0].code != _NO_ANSWERS:
+            if nothing.problems[0].code != NO_ANSWERS:
                 raise
-            return RefreshProposal(())
+            self._shown = RefreshProposal(())
+        return self._shown
 
     def document(self, proposal: RefreshProposal, with_diffs: bool = False) -> dict[str, Json]:
         """Return what the page shows. `with_diffs`: also what the files become, for a page without a
@@ -86,7 +84,6 @@ class ReviewDesk:
                 card["diff"] = self._files_after(proposal, dict.fromkeys(group.members, Decision("accept")))
                 room -= sum(map(len, card["diff"]["lines"]))
         return {
-            "format": "baselinekit.review-page/1",
             "cards": cards,
             "more": max(0, len(groups) - MOST_CARDS),
             "refused": refused_document(proposal),
@@ -109,7 +106,7 @@ class ReviewDesk:
         """Return which commit and target the answers of a CI job are of."""
         report = read_results(text, name)
         targets = {str(report.environment[key]) for key in ("base_url", "model") if key in report.environment}
-        facts = {"file": name, "started": report.started, "commit": report.commit or "", "tool": report.tool}
+        facts = {"file": name, "started": report.started, "commit": report.commit or ""}
         return {**facts, "target": self._mask(", ".join(sorted(targets)))}
 
     def _cards(self, proposal: RefreshProposal, groups: Sequence[Group]) -> Iterator[dict[str, Json]]:
@@ -127,7 +124,7 @@ class ReviewDesk:
             }
             placeholders = [] if why_none["placeholders"] else advisor.offers(changed)
             rules = [] if why_none["rules"] else rules_for(plan, change)
-            pairs = {(_text_of(one.before, 200), _text_of(one.after, 200)) for _, one in changed}
+            pairs = {(_in_brief(one.before), _in_brief(one.after)) for _, one in changed}
             yield {
                 "path": group.path,
                 "kind": change.kind,
@@ -172,8 +169,8 @@ class ReviewDesk:
             "file": baseline.source.file,
             "path": format_path(change),
             "risk": change.risk,
-            "before": _text_of(change.before, 200),
-            "after": _text_of(change.after, 200),
+            "before": _in_brief(change.before),
+            "after": _in_brief(change.after),
             "loses": [[lost.text, render(lost.path)] for lost in change.lost],
             "note": self._mask(change.note),
             "blocked": self._mask(change.blocked.with_hint) if change.blocked else "",
@@ -233,7 +230,6 @@ class ReviewDesk:
         return {
             "counts": dict(counts),
             "files": [one.file for one in applied.files],
-            "ids": [*applied.ids],
             "failures": [self._mask(str(problem)) for problem in applied.failures],
             "left": len(left),
         }
@@ -271,6 +267,5 @@ def _text_of(value: Json, limit: int = LONGEST_TEXT) -> str:
     return escape_controls(mask_and_clip(text, limit, no_mask))
 
 
-def write_page(document: dict[str, Json]) -> str:
-    """Return the page that needs no server: one file, which exports the decisions."""
-    return static_page("Review", document)
+def _in_brief(value: Json) -> str:
+    return _text_of(value, LONGEST_IN_LIST)

@@ -101,9 +101,6 @@ Table = Mapping[tuple[str, str], Endpoint]
 """The endpoints by method and name."""
 
 
-_Refusal = HTTPException
-
-
 class Site:
     """The page with its endpoints. `origins`: the addresses that a browser may have in its address bar;
     `mask`: hides secrets in an answer, once more."""
@@ -133,7 +130,7 @@ class Site:
         try:
             self._check_source(request)
             await self._app(scope, receive, send_with_headers)
-        except _Refusal as refused:
+        except HTTPException as refused:
             await (await self._refuse(request, refused))(scope, receive, send_with_headers)
 
     async def _refuse(self, request: Request, error: Exception) -> Response:
@@ -143,20 +140,20 @@ class Site:
     def _check_source(self, request: Request) -> None:
         """Refuse a name that another page has made point here, and what comes from another page."""
         if any(len(request.headers.getlist(name)) > 1 for name in _ONCE):
-            raise _Refusal(400, "a header occurs twice")
+            raise HTTPException(400, "a header occurs twice")
         origin = f"{request.url.scheme}://{request.headers.get('host')}"
         if origin not in self._origins:
-            raise _Refusal(421, "this address is not the one of the link")
+            raise HTTPException(421, "this address is not the one of the link")
         is_page = request.method == "GET" and request.url.path == "/"
         site = request.headers.get("sec-fetch-site", "same-origin" if not is_page else "none")
         if site not in ("same-origin", "none") and not is_page:
-            raise _Refusal(403, "another page has sent this request")
+            raise HTTPException(403, "another page has sent this request")
         if is_page and request.headers.get("sec-fetch-dest", "document") != "document":
-            raise _Refusal(403, "the page is not shown inside another one")
+            raise HTTPException(403, "the page is not shown inside another one")
         if request.headers.get("origin", origin) != origin:
-            raise _Refusal(403, "another page has sent this request")
+            raise HTTPException(403, "another page has sent this request")
         if request.method == "POST" and "origin" not in request.headers:
-            raise _Refusal(403, "a request without an origin changes nothing")
+            raise HTTPException(403, "a request without an origin changes nothing")
 
     async def _page(self, request: Request) -> Response:
         return Response((STATIC / "index.html").read_bytes(), media_type="text/html; charset=utf-8")
@@ -164,21 +161,22 @@ class Site:
     async def _asset(self, request: Request) -> Response:
         name = request.path_params["name"]
         if name not in {file.name for file in STATIC.iterdir()}:
-            raise _Refusal(404, "there is nothing here")
+            raise HTTPException(404, "there is nothing here")
         file = STATIC / name
         return Response(file.read_bytes(), media_type=f"{_MEDIA[file.suffix]}; charset=utf-8")
 
     async def _api(self, request: Request) -> Response:
-        person = self._links.holder(request.headers.get("authorization", "").removeprefix("Bearer "))
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        person = self._links.holder(token) if scheme == "Bearer" else None
         if person is None:
-            raise _Refusal(401, "open the link that `baselinekit serve` has printed")
+            raise HTTPException(401, "open the link that `baselinekit serve` has printed")
         self.last_asked = time.monotonic()
         name = request.path_params["name"]
         endpoint = self._table.get((request.method, name))
         if endpoint is None:
-            raise _Refusal(404, "there is nothing here")
+            raise HTTPException(404, "there is nothing here")
         if not (person.is_operator or endpoint.for_raters):
-            raise _Refusal(403, "this part is not for raters")
+            raise HTTPException(403, "this part is not for raters")
         given: dict[str, Json] = dict(request.query_params)
         if request.method == "POST":
             most = MOST_BYTES_OF_A_FILE if endpoint.takes_file else MOST_BYTES
@@ -199,21 +197,21 @@ class Site:
 async def _body_of(request: Request, most: int) -> dict[str, Json]:
     """The JSON object that was sent, within the limits of size and time."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise _Refusal(415, "the body is not declared as JSON")
+        raise HTTPException(415, "the body is not declared as JSON")
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS):
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > most:
-                    raise _Refusal(413, f"a request has at most {most:,} bytes")
+                    raise HTTPException(413, f"a request has at most {most:,} bytes")
         given = decode(body.decode("utf-8"))
     except TimeoutError:
-        raise _Refusal(408, "the body did not come in time") from None
+        raise HTTPException(408, "the body did not come in time") from None
     except (UnicodeDecodeError, NotJson, ClientDisconnect):
-        raise _Refusal(400, "the body is not JSON") from None
+        raise HTTPException(400, "the body is not JSON") from None
     if not isinstance(given, dict):
-        raise _Refusal(400, "the body is not an object")
+        raise HTTPException(400, "the body is not an object")
     return given
 
 

@@ -9,10 +9,13 @@ import subprocess
 import sys
 from http.client import HTTPSConnection
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from console import ROOT, Console, console
 from serving import serving
+
+from baselinekit.web.server import Links, Site, listen, serve
 
 pytestmark = pytest.mark.slow
 
@@ -77,20 +80,9 @@ def test_serve_without_its_extra_names_what_to_install(project: Console) -> None
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_serve_ends_with_a_signal_and_prints_nothing_else(project: Console, number: signal.Signals) -> None:
+    at_once = [sys.executable, "-P", str(ROOT / "tests/at.py"), "0", ""]
     process = subprocess.Popen(
-        [
-            sys.executable,
-            "-P",
-            str(ROOT / "tests/at.py"),
-            "0",
-            "",
-            "baselinekit",
-            "serve",
-            "--port",
-            "0",
-            "--rater",
-            "eve",
-        ],
+        [*at_once, "baselinekit", "serve", "--port", "0", "--rater", "eve"],
         cwd=project.folder,
         env=project.environment(),
         stdout=subprocess.PIPE,
@@ -106,6 +98,15 @@ def test_serve_ends_with_a_signal_and_prints_nothing_else(project: Console, numb
     out, err = process.communicate(timeout=20)
     assert (out, err) == ("ended\n", "")
     assert process.returncode == 0
+
+
+def test_serve_ends_when_nothing_was_asked_for_its_idle_time() -> None:
+    site = Site(Links([]), [], {}, str)
+    site.last_asked -= 61
+    work = Thread(target=serve, args=(site, listen("127.0.0.1", 0), None, 1, lambda: None), daemon=True)
+    work.start()
+    work.join(20)
+    assert not work.is_alive()
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate with openssl")

@@ -137,6 +137,22 @@ def test_secret_that_was_declared_later_is_hidden_in_what_is_rated(tmp_path: Pat
     assert "Hello" not in json.dumps(desk.item("ada", {"key": f"{1:016x}"}))
 
 
+def test_secret_in_what_a_rater_writes_is_masked_however_it_comes(tmp_path: Path) -> None:
+    (tmp_path / "baselinekit.yaml").write_text("version: 1\n")
+    project = open_project(Operator(cwd=str(tmp_path), secrets={"WORD": "hunter-2-hunter"}))
+    queue = Queue(project, lambda: 0.0)
+    queue.ratings.enqueue(item(1))
+    written = {"note": "a hunter-2-hunter", "notes": {"warm": "b hunter-2-hunter"}}
+    for _ in range(2):  # the answer to the first one got lost
+        RateDesk(project, queue, ("ada",), None).rate("ada", {"key": f"{1:016x}", "value": [1, 2], **written})
+    cells = '"[1,2]",a hunter-2-hunter,,,"{""warm"": ""b hunter-2-hunter""}",'
+    row = f"{1:016x},case-1,likert,ben,{cells}"
+    assert import_ratings(queue, "\n".join([",".join(COLUMNS), row]), "x.csv").ratings == 1
+    (status,) = queue.standings()
+    for rating in status.item.ratings:
+        assert (rating.note, rating.notes) == ("a ***", {"warm": "b ***"})
+
+
 def test_gold_item_for_practice_comes_first_and_shows_the_right_rating(tmp_path: Path) -> None:
     practice = item(3, gold=Gold([5, 5], "it says *you*", practice=True))
     office = Office(tmp_path, item(1), item(2), practice, item(4, gold=Gold([1, 1])))

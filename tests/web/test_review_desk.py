@@ -15,8 +15,8 @@ from baselinekit.commands.review import decisions_in
 from baselinekit.errors import InvalidInput
 from baselinekit.model.changes import ApprovalNote
 from baselinekit.store.images import image_of, keep_image
-from baselinekit.web.pages import joined
-from baselinekit.web.review import ReviewDesk, write_page
+from baselinekit.web.pages import joined, static_page
+from baselinekit.web.review import ReviewDesk
 
 OUTPUT = """\
 body:
@@ -168,7 +168,7 @@ def test_static_page_loads_nothing_and_its_data_ends_nowhere_else(desk: Desk) ->
     desk.says("b0", {**NOW, "name": "</script><script>alert(1)</script>"})
     desk.compare()
     page = page_of(desk)
-    text = write_page(page.document(page.propose(), with_diffs=True))
+    text = static_page(page.document(page.propose(), with_diffs=True))
     assert text.count("<script") == text.count("</script>") == 2
     assert "default-src 'none'; style-src 'sha256-" in text
     assert "http://" not in text.partition("</head>")[0]

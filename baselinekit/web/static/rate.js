@@ -104,6 +104,7 @@ export function ratePage(root, api, about) {
     return true;
   }
   function goOn() {
+    if (state.view !== "rate") state.ahead = [];
     while (state.ahead.length && !isWaiting()) {
       state.ahead.shift()();
       if (document.querySelector("dialog[open]")) state.ahead = [];  // the keys after it are for the dialog
@@ -599,9 +600,10 @@ export function ratePage(root, api, about) {
             (one) => h("li", {},
               button(one.case,
                 () => {
-                  state.view = "rate";
                   const n = state.items.findIndex((item) => item.key === one.key);
-                  if (n >= 0) go(n);
+                  if (n < 0) return show(one.case, "It is not in your queue.");
+                  state.view = "rate";
+                  go(n);
                 }),
               ` ${one.grader} · ${percent(one.agreement)} · `,
               one.ratings
@@ -662,42 +664,42 @@ export function ratePage(root, api, about) {
 
   let tied = false;
   const isRating = () => state.view === "rate" && (state.item || isWaiting());
-  const onlyRating = (work) => (event) => (isRating() ? work(event) : false);
+  const onlyRating = (work) => () => (isRating() ? typed(work) : false);
   const keys = {
-    s: onlyRating(() => typed(skip)),
+    s: onlyRating(skip),
     u: () => {
       if (state.view !== "rate") return false;
       return isWaiting() ? state.ahead.push(undo) : undo();
     },
-    m: onlyRating(() => typed(addMark)),
-    n: onlyRating(() => typed(() => body.querySelector("#note").focus())),
+    m: onlyRating(addMark),
+    n: onlyRating(() => body.querySelector("#note").focus()),
     "?": help,
-    "=": onlyRating(() => typed(() => {
+    "=": onlyRating(() => {
       if (state.item.outputs.length === 2 && state.item.scale.tie) {
         state.answer.values = [[1, 2]];
         keep();
         drawAnswer(0);
       } else tied = state.item.scale.tie;
-    })),
-    Enter: onlyRating((event) => {
+    }),
+    Enter: (event) => {
       const isChosen = event.target.closest(".choices [aria-pressed=true]");
       if (!isChosen && event.target.closest("button, a, summary, input")) return false;
-      return typed(save);
-    }),
-    ArrowRight: onlyRating(() => typed(() => go(Math.min(state.items.length - 1, state.at + 1)))),
+      return onlyRating(save)();
+    },
+    ArrowRight: onlyRating(() => go(Math.min(state.items.length - 1, state.at + 1))),
     ArrowLeft: () => {
       if (state.view !== "rate" || !state.items.length) return false;
       return state.at < 0 ? go(state.items.length - 1) : typed(() => go(Math.max(0, state.at - 1)));
     }
   };
   for (let n = 0; n <= 9; n += 1)
-    keys[String(n)] = onlyRating(() => {
-      typed(() => {
+    keys[String(n)] = () => {
+      const isTaken = onlyRating(() => {
         digit(n, tied);
         tied = false;
-      });
-      return !body.querySelector(".question input[type=number]:focus");
-    });
+      })();
+      return isTaken && !body.querySelector(".question input[type=number]:focus");
+    };
   onKeys(root, keys);
   window.addEventListener("online", () => { send(); });
   fill(root, h("h1", {}, "Rate"), status, body);
